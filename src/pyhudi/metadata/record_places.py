@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.formats.avro_rows import decode_rows
+from pyhudi.metadata.committed_logs import groups_of_rows
 from pyhudi.metadata.names import MetadataPartition, group_of_keys
 from pyhudi.metadata.reader import Entries, Wanted, slice_entries
 from pyhudi.metadata.schema import record_schema
@@ -46,7 +47,7 @@ def read_places(
     Cost:   of the shards that can have a key the blocks that may, and their logs; several shards at once.
     Raises: CorruptData.
     """
-    shards = table.file_groups(MetadataPartition.RECORD_INDEX)
+    shards = groups_of_rows(table, MetadataPartition.RECORD_INDEX)
     tasks = [(one, None) for one in shards] if keys is None else keys_by_shard(table, keys, partitions)
     found = at_once(lambda number: places_in_shard(table, tasks[number]), range(len(tasks)))
     return pa.concat_tables([PLACES.empty_table(), *found.values()]).sort_by("key")
@@ -59,7 +60,7 @@ def keys_by_shard(
 
     `keys` are those of any partition of the table, or of each by its path; `partitions` as in `read_places`.
     """
-    shards = table.file_groups(MetadataPartition.RECORD_INDEX)
+    shards = groups_of_rows(table, MetadataPartition.RECORD_INDEX)
     if not table.has_keys_by_partition:
         every = keys if isinstance(keys, pa.Array) else pc.unique(pa.chunked_array(list(keys.values()), pa.string()))
         return _by_hash(shards, every)

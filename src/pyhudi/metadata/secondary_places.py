@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.metadata.committed_logs import groups_of_rows
 from pyhudi.metadata.partitions.kinds import kind_of
 from pyhudi.metadata.reader import Wanted, slice_entries
 from pyhudi.metadata.record_places import read_places
@@ -37,7 +38,7 @@ def keys_of_values(table: MetadataTable, partition: str, values: pa.Array) -> pa
 
 def entries_of_values(table: MetadataTable, partition: str, values: pa.Array) -> pa.Array:
     """Return the keys of the entries of some values.   Cost: the blocks of the secondary index that have them."""
-    kind, groups = kind_of(partition, table.definitions), table.file_groups(partition)
+    kind, groups = kind_of(partition, table.definitions), groups_of_rows(table, partition)
     prefixes = pc.unique(value_prefixes(values)).sort()
     is_by_entry = table.definitions[partition].version == _BY_ENTRY
     places = np.zeros(len(prefixes), np.int64) if is_by_entry else kind.group_of(prefixes, len(groups))

@@ -8,6 +8,7 @@ at `compact_metadata`.
 Spec: format/metadata-table 7.7.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -18,6 +19,7 @@ import pyarrow as pa
 from pyhudi.errors import CorruptData, PreconditionFailed
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import FileSlice, LogFile
+from pyhudi.metadata.committed_logs import lost_log
 from pyhudi.metadata.names import group_number
 from pyhudi.metadata.partitions.kinds import kind_of, kinds_of
 from pyhudi.metadata.reader import slice_entries
@@ -45,6 +47,7 @@ _SUFFIX: Final = "001"
 """Of a compaction's instant in layout 1."""
 _EMPTY_FILES: Final = 9
 """The table version since which a file group without records gets a base file too."""
+_log = logging.getLogger("pyhudi.metadata")
 
 
 def is_compaction_due(table: MetadataTable, settings: Settings) -> bool:
@@ -147,9 +150,17 @@ def _time(table: MetadataTable) -> InstantTime | None:
 def _operations(table: MetadataTable, time: InstantTime) -> list[CompactionOperation]:
     """Plan the file groups that have logs to fold."""
     kept_up = [kind.name for kind in kinds_of(table.partitions, table.definitions)]
-    groups = [group for partition in kept_up for group in table.file_groups(partition)]
+    groups = [group for partition in kept_up if _is_whole(table, partition) for group in table.file_groups(partition)]
     chosen = [(group, [log for log in group.logs if _is_before(table, log, time)]) for group in groups]
     return [_operation(group, logs) for group, logs in chosen if logs]
+
+
+def _is_whole(table: MetadataTable, partition: str) -> bool:
+    """Return whether all logs of an index of rows are there: in a base file, nothing would tell of a lost one."""
+    lost = lost_log(table, partition)
+    if lost is not None:
+        _log.warning("a log is gone or cut off, and its index is not compacted: %s", lost)
+    return lost is None
 
 
 def _is_before(table: MetadataTable, log: LogFile, time: InstantTime) -> bool:

@@ -1,0 +1,96 @@
+"""Logs of an index of rows that commits of the metadata table say they wrote: one that is gone would hide rows.
+
+Of statistics, bloom filters and expressions what is not there leaves nothing out, and the list of files is compared
+with what commits of the table name. Start at `groups_of_rows`.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pyhudi.errors import CorruptData, FileMissing
+from pyhudi.filegroup.model import FileSlice, LogFile, PartitionPath
+from pyhudi.filegroup.names import parse_log_file
+from pyhudi.metadata.names import SECONDARY_PREFIX, MetadataPartition
+from pyhudi.metadata.state import MetadataTable
+from pyhudi.storage.api import FileStatus
+from pyhudi.timeline.active import read_commit_metadata
+from pyhudi.timeline.instant import Action, Instant
+
+__all__ = ["groups_of_rows", "lost_log"]
+
+_NEVER: Final = ""
+_LAST: Final = "~"
+"""Behind all times."""
+_BUILDS: Final = "0000"
+"""Begins the instants by which partitions are built; a compaction's is a time."""
+
+
+def groups_of_rows(table: MetadataTable, partition: str) -> Sequence[FileSlice]:
+    """Return the newest slice of each file group of an index of rows, all of whose logs are there.
+
+    Cost:   as `MetadataTable.file_groups`; once a process a small read of each active commit of the metadata table.
+    Raises: CorruptData, also naming a log that is gone or shorter than its commit says.
+    """
+    lost = lost_log(table, partition)
+    if lost is not None:
+        raise CorruptData(
+            f"a log of an index that a commit of the metadata table names is gone or cut off; build the index anew:"
+            f" repair('{partition}')",
+            path=lost,
+        )
+    return table.file_groups(partition)
+
+
+def lost_log(table: MetadataTable, partition: str) -> str | None:
+    """Return the path of a log of an index of rows that is gone or cut off; None where all are whole.
+
+    Cost, Raises: as `groups_of_rows`.
+    """
+    if partition != MetadataPartition.RECORD_INDEX and not partition.startswith(SECONDARY_PREFIX):
+        return None
+    slices = {one.group.file_id: one for one in table.file_groups(partition)}
+    sizes = {log.name: log.size_bytes for one in slices.values() for log in one.logs}
+    for commit, name, size_bytes in _told(table, partition):
+        log = parse_log_file(PartitionPath(partition), FileStatus(path=name, size_bytes=size_bytes, modified_ms=0))
+        newest = None if log is None else slices.get(log.file_id)
+        if log is None or newest is None or sizes.get(name, -1) >= size_bytes:
+            continue
+        if _is_of_slice(table, log, newest, commit):
+            return log.path
+    return None
+
+
+def _told(table: MetadataTable, partition: str) -> Iterator[tuple[Instant, str, int]]:
+    """Yield what delta commits that count wrote into a partition: (commit, file name, bytes)."""
+    for commit in table.timeline.completed.values():
+        if commit.action is not Action.DELTACOMMIT or commit.requested_time in table.hidden:
+            continue
+        try:
+            stats = read_commit_metadata(table.state, commit).stats.get(PartitionPath(partition), ())
+        except FileMissing:  # archived since
+            continue
+        yield from ((commit, (one.path or "").rsplit("/", 1)[-1], one.file_size_in_bytes or 0) for one in stats)
+
+
+def _is_of_slice(table: MetadataTable, log: LogFile, newest: FileSlice, commit: Instant) -> bool:
+    """Return whether the newest slice of a file group is to have a log."""
+    if not table.timeline.layout.logs_name_their_instant:  # they name the base instant of their slice
+        is_built = newest.base_instant.startswith(_BUILDS)
+        return log.instant == newest.base_instant or (log.instant > newest.base_instant and not is_built)
+    return (commit.completion_time or _NEVER) > _begin(table, newest)
+
+
+def _begin(table: MetadataTable, newest: FileSlice) -> str:
+    """Return behind which completions logs are of a slice.
+
+    That is the instant of the compaction that made its base file, or the completion of the commit that built its file
+    group: of the first log, which says so, where a group without records has no base file, as at version 8. Where that
+    commit is archived, nothing tells, and no log is missed.
+    """
+    known = table.timeline.completed
+    made_by = [one.instant for one in newest.logs] if newest.base is None else [newest.base.instant]
+    commits = [known.get(one) for one in made_by]
+    if newest.base is not None and (commits[0] is None or commits[0].action is not Action.DELTACOMMIT):
+        return _LAST if newest.base.instant.startswith(_BUILDS) else newest.base.instant
+    done = [one.completion_time or _NEVER for one in commits if one is not None]
+    return min(done) if len(done) == len(commits) else _LAST

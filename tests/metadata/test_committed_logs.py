@@ -1,0 +1,99 @@
+"""A log of an index of rows that is gone or cut off hides no row and lets no key come twice."""
+
+import pytest
+from tests.building import TINY_FILTERS, TableBuilder, trip, trips
+from tests.metadata.checking import metadata_of
+
+from pyhudi.errors import CorruptData
+
+OPTIONS = {
+    **TINY_FILTERS,
+    "hoodie.metadata.enable": True,
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": 1,
+    "hoodie.metadata.compact.max.delta.commits": 20,
+}
+BY_INDEX = {**OPTIONS, "hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX"}
+
+
+def indexed(version):
+    """Return a table with both indexes of rows and some logs of each."""
+    table = TableBuilder("cow").create(version=version)
+    table.upsert(trips(trip("a"), trip("b")), options=OPTIONS)
+    table.create_index("record_index", options=OPTIONS)
+    if version > 6:
+        table.create_index("secondary", "rider", options=OPTIONS)
+    table.upsert(trips(trip("c", rider="x")), options=OPTIONS)
+    table.upsert(trips(trip("d", rider="x")), options=OPTIONS)
+    return table
+
+
+def logs_of(table, partition):
+    own = metadata_of(table).state.storage
+    return own, [one.path for one in own.list(partition) if ".log." in one.path]
+
+
+def shorten(storage, path, left):
+    data = storage.get(path)
+    storage.delete(path)
+    if left is not None:
+        storage.put(path, data[:left])
+    return data
+
+
+@pytest.mark.parametrize("left", [None, 0, -1], ids=["gone", "empty", "cut off"])
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_no_row_is_hidden_and_no_key_comes_twice(version, left, caplog):
+    table = indexed(version)
+    storage, logs = logs_of(table, "record_index")
+    shorten(storage, max(logs), left)
+    assert table.lookup(["a", "c", "d"]).num_rows == 3
+    assert "table.repair('record_index')" in caplog.text
+    with pytest.raises(CorruptData):
+        table.upsert(trips(trip("d", ts=9)), options=BY_INDEX)
+    table.repair("record_index", options=OPTIONS)
+    table.upsert(trips(trip("d", ts=9)), options=BY_INDEX)
+    assert sorted(table.scan(["uuid"]).to_arrow()["uuid"].to_pylist()) == ["a", "b", "c", "d"]
+    assert table.check().ok
+
+
+@pytest.mark.parametrize("left", [None, 0])
+@pytest.mark.parametrize("version", [8, 9])
+def test_no_row_of_a_value_is_hidden(version, left, caplog):
+    table = indexed(version)
+    storage, logs = logs_of(table, "secondary_index_rider")
+    shorten(storage, max(logs), left)
+    assert table.scan(filter="rider = 'x'").count() == 2
+    assert "table.repair('secondary_index_rider')" in caplog.text
+    table.repair("secondary_index_rider", options=OPTIONS)
+    caplog.clear()
+    assert table.scan(filter="rider = 'x'").count() == 2
+    assert not caplog.text
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_lost_log_is_not_compacted_away(version, caplog):
+    table = indexed(version)
+    storage, logs = logs_of(table, "record_index")
+    shorten(storage, max(logs), None)
+    for ts in range(2, 6):
+        table.upsert(trips(trip("a", ts=ts)), options={**OPTIONS, "hoodie.metadata.compact.max.delta.commits": 2})
+    assert "its index is not compacted" in caplog.text
+    assert table.lookup(["a", "c", "d"]).num_rows == 3
+    table.repair("record_index", options=OPTIONS)
+    assert table.check().ok
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_logs_that_a_compaction_or_a_rebuild_took_over_are_not_missed(version, caplog):
+    table = indexed(version)
+    table.repair("record_index", options=OPTIONS)
+    table.upsert(trips(trip("e")), options={**BY_INDEX, "hoodie.metadata.compact.max.delta.commits": 1})
+    for ts in range(3):
+        table.upsert(trips(trip(f"f{ts}")), options={**BY_INDEX, "hoodie.metadata.compact.max.delta.commits": 1})
+    if version > 6:
+        table.drop_index("rider", options=OPTIONS)
+    table.drop_index("record_index", options=OPTIONS)
+    table.create_index("record_index", options=OPTIONS)
+    table.upsert(trips(trip("g")), options=BY_INDEX)
+    assert table.lookup(["a", "d", "e", "f0", "f2", "g"]).num_rows == 6
+    assert "cannot be read" not in caplog.text
