@@ -8,7 +8,9 @@ import pytest
 
 import pyhudi
 from pyhudi.errors import SchemaMismatch
+from pyhudi.metadata.definitions import define_index
 from pyhudi.metadata.indexed_columns import require_same_entries
+from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.model import TableState
 
 OPTIONS = {"hoodie.metadata.enable": True}
@@ -33,11 +35,22 @@ def became(column: str, kind: pa.DataType) -> pa.Schema:
 
 @pytest.mark.parametrize(
     "after",
-    [SCHEMA, became("n", pa.int64()), became("n", pa.string()), became("n", pa.float64()), became("ts", pa.string())],
-    ids=["the same", "a long", "the text of a number", "a float", "no column of an index"],
+    [SCHEMA, became("n", pa.int64()), became("n", pa.string()), became("ts", pa.string())],
+    ids=["the same", "a long", "the text of a number", "no column of an index"],
 )
 def test_a_column_of_an_index_may_become_what_has_the_same_entries(state: TableState, after: pa.Schema) -> None:
     require_same_entries(state, SCHEMA, after)
+
+
+def test_a_number_that_becomes_a_float_has_entries_that_apache_hudi_alone_keeps(state: TableState) -> None:
+    with pytest.raises(SchemaMismatch, match="drop the index first"):
+        require_same_entries(state, SCHEMA, became("n", pa.float64()))
+    table = pyhudi.open_table(state.storage.url)
+    with pytest.raises(SchemaMismatch, match="secondary_index_n"):
+        table.upsert(pa.table({"id": ["b"], "on": [dt.date(2020, 1, 3)], "n": [5.5], "ts": [2]}), options=OPTIONS)
+    table.drop_index("n", options=OPTIONS)
+    table.upsert(pa.table({"id": ["b"], "on": [dt.date(2020, 1, 3)], "n": [5.5], "ts": [2]}), options=OPTIONS)
+    assert table.check().ok
 
 
 def test_a_date_that_becomes_text_has_other_entries(state: TableState) -> None:
@@ -51,3 +64,26 @@ def test_an_index_of_what_the_type_has_not_is_named_also_while_it_is_built(state
     config = replace(state.config, metadata_partitions=(), partitions_being_built=("expr_index_year",))
     with pytest.raises(SchemaMismatch, match="expr_index_year"):
         require_same_entries(replace(state, config=config), SCHEMA, became("on", pa.string()))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        IndexDefinition(partition="expr_index_year", type="column_stats", fields=("id",), options={"expr": "year"}),
+        IndexDefinition(partition="expr_index_year", type="column_stats", fields=("n",), options={"expr": "upper"}),
+        IndexDefinition(partition="secondary_index_n", type="secondary_index", fields=("x.y",)),
+        IndexDefinition(partition="secondary_index_n", type="secondary_index", fields=("f",)),
+    ],
+    ids=["year of a text", "upper of a number", "a field of a struct", "a float"],
+)
+def test_an_index_of_what_only_apache_hudi_computes_is_dropped_and_said(
+    state: TableState, made: IndexDefinition, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = pyhudi.open_table(state.storage.url)
+    row = {"id": "b", "on": dt.date(2020, 1, 3), "n": 5, "ts": 2, "f": 0.5, "x": {"y": "z"}}
+    table.upsert([row], options=OPTIONS)
+    define_index(table.state, made)
+    table.upsert([{**row, "n": 6, "ts": 3}], options=OPTIONS)
+    assert f"were dropped: ['{made.partition}']" in caplog.text
+    assert made.partition not in table.inspect.indexes()["partition"].to_pylist()
+    assert table.check(all_keys=True).ok

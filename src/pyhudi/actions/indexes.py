@@ -157,9 +157,10 @@ def partition_of(state: TableState, name: str) -> str:
     """
     known = {*state.config.partitions_kept_up} - {MetadataPartition.FILES.value}
     known |= {*read_definitions(state)} if state.layout.has_index_definitions else set()
+    spelled = {one.lower(): one for one in known}  # case does not matter, as in SQL
     for one in (name, f"{EXPRESSION_PREFIX}{name}", f"{SECONDARY_PREFIX}{name}"):
-        if one in known:
-            return one
+        if one.lower() in spelled:
+            return spelled[one.lower()]
     raise InvalidInput("this table has no such index", index=name, indexes=sorted(known))
 
 

@@ -1,5 +1,7 @@
 """Values that a filter requires of columns: what they are equal to, or one of, in terms that `and` joins.
 
+Such a term may also be several of one column that `or` joins.
+
 Pure. Start at `values_required`.
 
 Spec: format/metadata-table 8.6, 8.7.
@@ -15,7 +17,7 @@ import pyarrow.types as pt
 
 from pyhudi.errors import ExpressionError
 from pyhudi.metadata.secondary_keys import can_index
-from pyhudi.predicate import Binary, Column, Expression, InList, Literal, Operator, conjuncts
+from pyhudi.predicate import Binary, Column, Expression, InList, Literal, Logical, Operator, conjuncts
 from pyhudi.predicate.arrow.casting import cast
 from pyhudi.predicate.arrow.evaluate import as_literal_of
 from pyhudi.predicate.arrow.values import plain
@@ -53,6 +55,12 @@ def _compared(term: Expression) -> tuple[str, tuple[Expression, ...]] | None:
             return name, (value,)
         case InList(value=Column(parts=(name,)), is_negated=False):
             return name, term.options
+        case Logical(terms=terms, is_and=False):
+            each = [_compared(one) for one in terms]
+            names = {one[0] for one in each if one is not None}
+            if None in each or len(names) != 1:
+                return None
+            return names.pop(), tuple(option for one in each if one is not None for option in one[1])
         case _:
             return None
 

@@ -1,4 +1,7 @@
-"""Columns that indexes are of, where a write changes the type of one. Start at `require_same_entries`."""
+"""Columns that indexes are of, where a write changes the type of one. Start at `require_same_entries`.
+
+`can_keep` says of which indexes others may have made that pyhudi cannot.
+"""
 
 import pyarrow as pa
 
@@ -6,17 +9,16 @@ from pyhudi.errors import InvalidInput, SchemaMismatch
 from pyhudi.metadata.definitions import definitions_for
 from pyhudi.metadata.expressions import is_supported, type_of
 from pyhudi.metadata.names import SECONDARY_PREFIX, is_by_definition
+from pyhudi.metadata.secondary_keys import can_index
 from pyhudi.schema.evolution import is_spelled_alike, widened
 from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.model import TableState
 
-__all__ = ["require_same_entries"]
+__all__ = ["can_keep", "require_same_entries"]
 
 
 def require_same_entries(state: TableState, before: pa.Schema, after: pa.Schema) -> None:
     """Check that what indexes have of stored values is what they would have of the same values of another type.
-
-    A secondary index of a column that becomes a float is asked no more, and may lie there.
 
     Cost:   a small read where there are indexes of columns, built or being built.
     Raises: SchemaMismatch that names the index.
@@ -35,10 +37,28 @@ def require_same_entries(state: TableState, before: pa.Schema, after: pa.Schema)
             )
 
 
+def can_keep(definition: IndexDefinition, schema: pa.Schema) -> bool:
+    """Return whether pyhudi computes what an index has of the columns that a table has, as Apache Hudi does.
+
+    Fields of structs, floats and what Spark casts before it calls a function are not among it. Of a column that the
+    table has no more nothing is to be kept.
+    """
+    if not definition.fields or definition.fields[0].partition(".")[0] not in schema.names:
+        return True
+    if definition.partition.startswith(SECONDARY_PREFIX):
+        column = definition.fields[0]
+        return column in schema.names and can_index(schema.field(column).type)
+    try:
+        type_of(definition, schema)
+    except InvalidInput:
+        return False
+    return True
+
+
 def _is_same(definition: IndexDefinition, before: pa.Schema, after: pa.Schema) -> bool:
     if definition.partition.startswith(SECONDARY_PREFIX):
         old, new = (schema.field(definition.fields[0]).type for schema in (before, after))
-        return new != pa.string() or is_spelled_alike(old, new)
+        return can_index(new) and (new != pa.string() or is_spelled_alike(old, new))
     if not is_supported(definition):
         return True  # no write keeps it up, and no read asks it
     try:

@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+import pyarrow as pa
+
 from pyhudi.errors import Unsupported
 from pyhudi.metadata.definitions import definitions_for, is_partitioned, record_index_definition
 from pyhudi.metadata.expressions import is_supported
-from pyhudi.metadata.names import EXPRESSION_PREFIX, SECONDARY_PREFIX, MetadataPartition
+from pyhudi.metadata.indexed_columns import can_keep
+from pyhudi.metadata.names import EXPRESSION_PREFIX, SECONDARY_PREFIX, MetadataPartition, is_by_definition
 from pyhudi.metadata.partitions.api import Need, PartitionKind
 from pyhudi.metadata.partitions.bloom_filters import BloomFiltersKind
 from pyhudi.metadata.partitions.column_stats import ColumnStatsKind
@@ -97,9 +100,19 @@ def kinds_for(state: TableState) -> tuple[PartitionKind, ...]:
     return kinds_of(names, definitions_for(state, names))
 
 
-def left_behind(state: TableState) -> list[str]:
-    """Name the partitions that a write of ours would leave behind.   Cost: as `kinds_for`."""
-    return _unknown(state, state.config.metadata_partitions)
+def left_behind(state: TableState, columns: Callable[[], pa.Schema]) -> list[str]:
+    """Name the partitions that a write of ours would leave behind; `columns` returns those of the table.
+
+    Cost: as `kinds_for`; the columns are asked for where there are partitions that only the definitions tell of.
+    """
+    names = state.config.metadata_partitions
+    unknown = _unknown(state, names)
+    defined = definitions_for(state, filter(is_by_definition, names))
+    asked = [one for name, one in defined.items() if name in names and name not in unknown and is_by_definition(name)]
+    if not asked:
+        return unknown
+    schema = columns()
+    return [*unknown, *(one.partition for one in asked if not can_keep(one, schema))]
 
 
 def built_by_others(state: TableState) -> list[str]:

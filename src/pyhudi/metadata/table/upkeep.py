@@ -31,6 +31,7 @@ from pyhudi.metadata.state import has_other_layout, open_metadata
 from pyhudi.metadata.table.compaction import finish_compaction
 from pyhudi.metadata.table.initialise import initialise, stored_records, stored_stats
 from pyhudi.options import Settings, option
+from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH, drop_metadata_table, lists_files
 from pyhudi.state.model import TableState
@@ -77,7 +78,8 @@ def has_upkeep(state: TableState, settings: Settings) -> bool:
     if not settings.get(METADATA_TABLE):
         return any(state.config.properties.get(key) for key in METADATA_TABLE_KEYS)
     if state.config.metadata_partitions:
-        return bool(left_behind(state) or _missing(state, settings)) or has_other_layout(state)
+        behind = left_behind(state, lambda: _columns(state, load_timeline(state)))
+        return bool(behind or _missing(state, settings)) or has_other_layout(state)
     return settings.has(METADATA_TABLE)
 
 
@@ -135,7 +137,7 @@ def prepare_metadata_table(
     """
     if not settings.get(METADATA_TABLE):
         return drop_metadata_table(state)
-    behind = left_behind(state)
+    behind = left_behind(state, partial(_columns, state, timeline))
     if behind:
         state = _without(state, behind, settings)
     build = partial(stored_records, state, timeline, run=run, tell_rows=tell_rows, known=known)
@@ -270,6 +272,11 @@ def _partition(records: Records) -> str:
 def known_schema(state: TableState, timeline: Timeline) -> str | None:
     """Return the schema of a table, in Avro; None where nothing says one."""
     return committed_schema(state, timeline)[0] or state.config.create_schema
+
+
+def _columns(state: TableState, timeline: Timeline) -> pa.Schema:
+    schema = known_schema(state, timeline)
+    return avro_to_arrow(schema) if schema else pa.schema([])
 
 
 def _without(state: TableState, partitions: Sequence[str], settings: Settings) -> TableState:
