@@ -20,10 +20,11 @@ from pyhudi.predicate import Binary, Call, Column, Expression, InList, Literal, 
 from pyhudi.predicate.model import rewrite, walk
 from pyhudi.state.index_definition import IndexDefinition
 
-__all__ = ["INDEXED_BY", "IndexedFilter", "calls_functions", "values_asked", "with_indexes"]
+__all__ = ["INDEXED_BY", "IndexedFilter", "calls_functions", "identities_asked", "values_asked", "with_indexes"]
 
 INDEXED_BY: Final = ("column_stats", "bloom_filters")
 """The types of expression indexes: bounds of files, and a filter a base file."""
+_FILTERS: Final = "bloom_filters"
 _UTC: Final = "UTC"
 _COLUMN: Final = "index of {}"
 """How the values of an index are called in a filter: no column of a table has a blank in its name."""
@@ -88,6 +89,22 @@ def values_asked(found: IndexedFilter) -> Iterator[tuple[IndexDefinition, pa.Arr
         definition = found.indexes.get(own.name)
         if definition is not None and (texts := _texts(options, found.schema.field(own.name).type)) is not None:
             yield definition, texts
+
+
+def identities_asked(
+    required: Mapping[str, pa.Array], schema: pa.Schema, defined: Mapping[str, IndexDefinition]
+) -> Iterator[tuple[IndexDefinition, pa.Array]]:
+    """Yield, as `values_asked` does, of each filter of a column itself the values that a filter requires of it.
+
+    `required` are those of `index.required_values`.
+    """
+    for definition in defined.values():
+        is_filter = definition.partition.startswith(EXPRESSION_PREFIX) and definition.type == _FILTERS
+        values = required.get(definition.fields[0]) if is_filter and definition.fields else None
+        if values is None or not has_same_text(values.type) or not _holds(definition, schema):
+            continue
+        if isinstance(expression_of(definition), Column):
+            yield definition, values.cast(pa.string())
 
 
 def _texts(options: Sequence[Expression], kind: pa.DataType) -> pa.Array | None:

@@ -8,7 +8,7 @@ Spec: format/metadata-table 8.4 - 8.8.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -19,7 +19,14 @@ import pyarrow.compute as pc
 
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.index.expressions import INDEXED_BY, IndexedFilter, calls_functions, values_asked, with_indexes
+from pyhudi.index.expressions import (
+    INDEXED_BY,
+    IndexedFilter,
+    calls_functions,
+    identities_asked,
+    values_asked,
+    with_indexes,
+)
 from pyhudi.index.required_keys import keys_required, may_require_keys
 from pyhudi.index.required_values import values_required
 from pyhudi.index.secondary import secondary_values, slices_placed
@@ -28,6 +35,7 @@ from pyhudi.metadata.names import MetadataPartition
 from pyhudi.predicate import Expression
 from pyhudi.queries.given_keys import stored_key_spec
 from pyhudi.state.config import MergeMode
+from pyhudi.state.index_definition import IndexDefinition
 
 __all__ = ["IndexFilter", "LeftOut"]
 
@@ -94,15 +102,19 @@ class IndexFilter:
             yield from self._by_rows(slices, partitions)
         if (told := self._told(MetadataPartition.COLUMN_STATS, partitions)) is not None:
             yield _Answer(MetadataPartition.COLUMN_STATS, slices_matching(slices, self.predicate, self.schema, told))
-        if not calls_functions(self.predicate):
+        calls = calls_functions(self.predicate)
+        if not calls and not self._required:
             return
         defined = self.index.indexes()
+        yield from self._by_filters(slices, identities_asked(self._required, self.schema, defined))
+        if not calls:
+            return
         found = with_indexes(self.predicate, self.schema, defined, _STATS)
         if found is not None and (told := self._of_indexes(found, partitions)) is not None:
             names = ", ".join(sorted(one.partition for one in found.indexes.values()))
             yield _Answer(names, slices_matching(slices, found.expression, found.schema, told))
         if (found := with_indexes(self.predicate, self.schema, defined, _FILTERS)) is not None:
-            yield from self._by_filters(slices, found)
+            yield from self._by_filters(slices, values_asked(found))
 
     @cached_property
     def _required(self) -> dict[str, pa.Array]:
@@ -144,11 +156,11 @@ class IndexFilter:
         is_kept = slices_placed(slices, ours)
         yield _Answer(index, is_kept if self.reads_logs else pc.or_(is_kept, _has_logs(slices)))
 
-    def _by_filters(self, slices: pa.Table, found: IndexedFilter) -> Iterator[_Answer]:
+    def _by_filters(self, slices: pa.Table, asked: Iterable[tuple[IndexDefinition, pa.Array]]) -> Iterator[_Answer]:
         """Yield which slices may hold what the filter is equal to; one with logs, which have no filters, may."""
         is_base = pc.and_(slices.column("base").combine_chunks().is_valid(), pc.invert(_has_logs(slices)))
         files = slices.filter(is_base).select(["partition", "base"]).rename_columns(["partition", "name"])
-        for definition, values in values_asked(found):
+        for definition, values in asked:
             may_hold = self.index.files_holding(definition.partition, files, values)
             if may_hold is not None:
                 everything = pa.repeat(pa.scalar(True), slices.num_rows)

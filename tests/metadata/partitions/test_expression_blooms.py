@@ -98,3 +98,7 @@ def test_only_texts_and_whole_numbers_have_filters(table):
 def test_values_themselves_may_be_indexed(table):
     table.create_index("expression", "n", name="y", expr="identity", kind="bloom_filters")
     assert table.scan(filter="n = 1").count() == 6
+    found = table.scan(filter="n in (77, 78)").explain()
+    assert "by expr_index_y" in str(found)
+    assert table.scan(filter="n in (77, 78)").count() == 0
+    assert "expr_index_y" not in str(table.scan(filter="n > 77").explain())
