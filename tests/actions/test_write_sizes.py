@@ -1,7 +1,8 @@
 import pytest
-from tests.building import SMALL_FILES, TINY_FILTERS, counts, trip, trips
+from tests.building import SMALL_FILES, TINY_FILTERS, counts, listing, trip, trips
 
 from pyhudi.actions.bulk_insert import SortMode
+from pyhudi.errors import OptionError
 
 OPTIONS = {**SMALL_FILES, **TINY_FILTERS}
 
@@ -147,3 +148,13 @@ def test_sort_columns_alone_sort_all_rows(engine):
     ]
     assert len(found) >= 5
     assert [stamp for stamps in sorted(found) for stamp in stamps] == list(range(60))
+
+
+def test_what_rows_cannot_be_sorted_by_is_refused_before_anything_is_written(engine):
+    table = engine.create()
+    for columns in ("nope", "ts, city.x"):
+        sorts = {"hoodie.bulkinsert.user.defined.partitioner.sort.columns": columns}
+        with pytest.raises(OptionError, match="rows cannot be sorted by these"):
+            table.bulk_insert(engine.rows(trips(trip("a"))), options=sorts)
+    assert table.inspect.pending().num_rows == 0
+    assert not [one for one in listing(table) if "rollback" in one]

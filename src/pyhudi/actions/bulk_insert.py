@@ -24,6 +24,7 @@ from pyhudi.commit.tag import untagged
 from pyhudi.commit.work import RowsWork, WriteWork, start_write
 from pyhudi.commit.write_plan import RECORD_SIZE, Demand, WritePlan, plan_write
 from pyhudi.engine.api import KEY, PARTITION, Attempt, Frame, Placing
+from pyhudi.errors import OptionError
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.write_task import WRITE_STATUS, FileTask, WriteSpec, WriteStatus
 from pyhudi.index.api import Recheck
@@ -36,6 +37,7 @@ from pyhudi.tasks.row_size import stored_row_bytes
 from pyhudi.tasks.write import RowsKind, new_file, to_statuses, without_deletes, write_buckets, written
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.metadata import WriteOperation
+from pyhudi.timeline.view import Timeline
 
 __all__ = ["SORT_MODE", "SortMode", "bulk_insert", "write_as_they_come"]
 
@@ -62,7 +64,7 @@ SORT_COLUMNS: Final = option(
     "hoodie.bulkinsert.user.defined.partitioner.sort.columns",
     "",
     "bulk_insert: columns to sort by within partitions, in place of the record key. Without a sort mode all rows are"
-    " sorted by them.",
+    " sorted by them. With the bucket index rows go where their keys say, and are not sorted.",
 )
 _REPARTITIONS: Final = frozenset({SortMode.PARTITION_PATH_REPARTITION, SortMode.PARTITION_PATH_REPARTITION_AND_SORT})
 _SORTS: Final = frozenset({SortMode.GLOBAL_SORT, SortMode.PARTITION_SORT, SortMode.PARTITION_PATH_REPARTITION_AND_SORT})
@@ -102,7 +104,9 @@ def _new_files(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
     mode = _sort_mode(call)
     in_one_pass = mode in {SortMode.NONE, SortMode.PARTITION_SORT} and call.engine.has_placed_rows
     is_counted = call.is_dry_run or not in_one_pass
-    with begin_write(call, records, WriteOperation.BULK_INSERT, is_counted=is_counted) as write:
+    with begin_write(
+        call, records, WriteOperation.BULK_INSERT, is_counted=is_counted, check=partial(_require_columns, call)
+    ) as write:
         if call.is_dry_run:
             return _planned(write)
         work = WriteWork()
@@ -176,6 +180,19 @@ def _sort_columns(call: WriteCall) -> tuple[str, ...]:
     """Return what rows are sorted by: partition first, so that a file's neighbours are of its partition."""
     given = tuple(name.strip() for name in call.settings.get(SORT_COLUMNS).split(",") if name.strip())
     return (PARTITION, *(given or (KEY,)))
+
+
+def _require_columns(call: WriteCall, schema: pa.Schema, timeline: Timeline) -> None:
+    """Check what rows are to be sorted by.   Raises: OptionError."""
+    given = _sort_columns(call)[1:] if call.settings.get(SORT_COLUMNS) else ()
+    known = {field.name for field in schema if not pa.types.is_nested(field.type)} | {KEY, PARTITION}
+    wrong = [name for name in given if name not in known]
+    if wrong:
+        raise OptionError(
+            "rows cannot be sorted by these; name columns of the table that are no struct, list or map",
+            key=SORT_COLUMNS.key,
+            columns=wrong,
+        )
 
 
 def write_as_they_come(

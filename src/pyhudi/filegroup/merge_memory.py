@@ -31,8 +31,8 @@ MERGE_MEMORY: Final = option(
 SPILL_DIRECTORY: Final = option(
     "hoodie.memory.spillable.map.path",
     "",
-    "Directory of a local disk for rows of logs that do not fit into memory; by default the system's one for temporary"
-    " files.",
+    "Directory of a local disk for rows, of a stream or of logs, that do not fit into memory; by default the system's"
+    " one for temporary files.",
     is_kept=False,
 )
 _UNKNOWN: Final[LogRecords] = MappingProxyType({})
