@@ -54,7 +54,11 @@ def test_new_rows_fill_the_smallest_file_by_the_size_records_really_have(engine,
     table.upsert(engine.rows(trips(*many(60))), options=large)
     [size_bytes] = table.inspect.file_slices()["base_size_bytes"].to_pylist()
     record_bytes = size_bytes / 60
-    sizes = {**TINY_FILTERS, "hoodie.parquet.small.file.limit": size_bytes + 1}
+    sizes = {
+        **TINY_FILTERS,
+        "hoodie.parquet.small.file.limit": size_bytes + 1,
+        "hoodie.record.size.estimation.threshold": 0.5,
+    }
     room = int(size_bytes + record_bytes * 10)
     result = table.insert(
         engine.rows(trips(*many(30, start=100))), options={**sizes, "hoodie.parquet.max.file.size": room}

@@ -39,6 +39,14 @@ def test_the_commits_of_the_table_come_before_the_option(table):
     assert table.inspect.file_slices().num_rows == 2
 
 
+def test_a_commit_of_few_rows_tells_no_size(table):
+    table.insert(rows_of(1), options=SIZES)  # one row, and a file that is all footer
+    table.insert(rows_of(start=1), options={**SIZES, "hoodie.parquet.small.file.limit": 10 * MOST_BYTES})
+    sizes = sorted(table.inspect.file_slices()["base_size_bytes"].to_pylist())
+    assert 0.5 * MOST_BYTES < sizes[0] <= sizes[-2] < 1.1 * MOST_BYTES
+    assert len(sizes) == 5  # with the first file, which is filled
+
+
 def test_rows_that_fit_into_a_file_anyway_are_not_looked_at(table, monkeypatch):
     def fail(*_):
         raise AssertionError("rows were encoded for nothing")

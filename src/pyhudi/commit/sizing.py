@@ -6,6 +6,7 @@ from typing import Final
 from pyhudi.commit.begin import WriteContext
 from pyhudi.commit.call import WriteCall
 from pyhudi.commit.write_plan import RECORD_SIZE, SMALL_FILE_LIMIT, SMALL_FILES_COUNT, Sizing
+from pyhudi.options import between, option
 from pyhudi.tasks.new_files import MAX_FILE_SIZE
 from pyhudi.tasks.row_size import SAMPLE_ROWS, stored_row_bytes
 from pyhudi.timeline.active import read_commit_metadata
@@ -14,6 +15,13 @@ from pyhudi.timeline.view import Timeline, completed_writes
 
 __all__ = ["known_row_bytes", "sizing_of"]
 
+THRESHOLD: Final = option(
+    "hoodie.record.size.estimation.threshold",
+    1.0,
+    "What a record takes is learned from commits that wrote more than so many times"
+    " hoodie.parquet.small.file.limit; of smaller ones the footers of files weigh too much.",
+    parse=between(0.0, 1e9),
+)
 _HISTORY: Final = 5
 _MOST_GROWTH: Final = 2.0
 _TINY_BYTES: Final = 1 << 20
@@ -40,7 +48,8 @@ def known_row_bytes(write: WriteContext) -> float:
     """Return what a record takes by the table's commits, else by the option; 0 where neither says."""
     settings = write.call.settings
     said = float(settings.get(RECORD_SIZE)) if settings.has(RECORD_SIZE) else 0.0
-    return _stored_bytes(write.call, write.snapshot) or said
+    least_bytes = settings.get(THRESHOLD) * settings.get(SMALL_FILE_LIMIT)
+    return _stored_bytes(write.call, write.snapshot, least_bytes) or said
 
 
 def _sampled_bytes(write: WriteContext) -> float:
@@ -54,8 +63,10 @@ def _sampled_bytes(write: WriteContext) -> float:
     return stored_row_bytes(sample, call.spec(write.time, write.schema)) or guess
 
 
-def _stored_bytes(call: WriteCall, timeline: Timeline) -> float:
-    """Return what a row of base files takes, by a commit that wrote some; 0 where none is known.
+def _stored_bytes(call: WriteCall, timeline: Timeline, least_bytes: float) -> float:
+    """Return what a row of base files takes, by a commit that wrote more than so many bytes of them; 0 where none is.
+
+    Of a few rows the footer, with its bloom filter, takes far more than they do.
 
     Many delta commits write logs only, but a compaction, or the first commit, wrote what is below them.
     """
@@ -66,6 +77,6 @@ def _stored_bytes(call: WriteCall, timeline: Timeline) -> float:
         stats = [stat for stat in found if not stat.is_log]
         rows = sum(stat.num_writes or 0 for stat in stats)
         size_bytes = sum(stat.file_size_in_bytes or 0 for stat in stats)
-        if rows and size_bytes:
+        if rows and size_bytes > least_bytes:
             return size_bytes / rows
     return 0.0
