@@ -47,6 +47,15 @@ def test_a_commit_of_few_rows_tells_no_size(table):
     assert len(sizes) == 5  # with the first file, which is filled
 
 
+def test_wide_rows_are_parted_however_few_they_are():
+    schema = rows_of(1).schema.set(1, pa.field("value", pa.string()))
+    table = TableBuilder().create(schema, record_key=["id"], partition_by=[], ordering=[])
+    texts = [np.random.default_rng(number).bytes(5_000).hex() for number in range(60)]
+    table.insert(pa.table({"id": [f"k{number:02}" for number in range(60)], "value": texts}), options=SIZES)
+    sizes = table.inspect.file_slices()["base_size_bytes"].to_pylist()
+    assert 0.5 * MOST_BYTES < min(sizes) <= max(sizes) < 1.1 * MOST_BYTES
+
+
 def test_rows_that_fit_into_a_file_anyway_are_not_looked_at(table, monkeypatch):
     def fail(*_):
         raise AssertionError("rows were encoded for nothing")

@@ -22,6 +22,10 @@ THRESHOLD: Final = option(
     " hoodie.parquet.small.file.limit; of smaller ones the footers of files weigh too much.",
     parse=between(0.0, 1e9),
 )
+_FEWEST_ROWS: Final = 2
+"""One row needs one file."""
+_FEW_ROWS: Final = 16
+_SAMPLE_BYTES: Final = 32 << 20
 _HISTORY: Final = 5
 _MOST_GROWTH: Final = 2.0
 _TINY_BYTES: Final = 1 << 20
@@ -54,13 +58,26 @@ def known_row_bytes(write: WriteContext) -> float:
 
 def _sampled_bytes(write: WriteContext) -> float:
     """Return what some of the rows take; the option's default where they fit into a file anyway, or are keys only."""
-    call, guess = write.call, float(RECORD_SIZE.default)
-    if max(write.rows_by_partition.values(), default=0) * guess <= call.settings.get(MAX_FILE_SIZE):
+    call, guess, most = write.call, float(RECORD_SIZE.default), max(write.rows_by_partition.values(), default=0)
+    if most < _FEWEST_ROWS or not set(write.schema.names) <= set(call.engine.schema(write.rows.frame).names):
         return guess
-    if not set(write.schema.names) <= set(call.engine.schema(write.rows.frame).names):
+    in_memory = _bytes_in_memory(write)
+    if most * max(guess, in_memory) <= call.settings.get(MAX_FILE_SIZE):
         return guess
-    sample = call.engine.sample(write.rows.frame, SAMPLE_ROWS)
+    count = min(SAMPLE_ROWS, max(_FEW_ROWS, int(_SAMPLE_BYTES / max(1.0, in_memory))))
+    sample = call.engine.sample(write.rows.frame, count)
     return stored_row_bytes(sample, call.spec(write.time, write.schema)) or guess
+
+
+def _bytes_in_memory(write: WriteContext) -> float:
+    """Return what a row takes in this process, by a few; 0 where rows lie in tasks: to look at one is a job of Spark.
+
+    Units: bytes of Arrow.
+    """
+    if write.call.engine.has_placed_rows:
+        return 0.0
+    few = write.call.engine.sample(write.rows.frame, _FEW_ROWS)
+    return few.nbytes / few.num_rows if few.num_rows else 0.0
 
 
 def _stored_bytes(call: WriteCall, timeline: Timeline, least_bytes: float) -> float:
