@@ -10,6 +10,7 @@ from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.state import has_other_layout, metadata_properties
 from pyhudi.state.properties_file import open_state, update_properties
 from pyhudi.storage.rooted import rooted
+from pyhudi.timeline.active import start_savepoint
 
 STATISTICS = {**BUILT, "hoodie.metadata.index.column.stats.enable": True}
 TWO_GROUPS = {**STATISTICS, "hoodie.metadata.index.column.stats.file.group.count": 2}
@@ -79,3 +80,18 @@ def test_at_version_6_a_later_one_is_told_by_its_properties():
         rooted(newer.state.storage, ".hoodie/metadata"), newer.state.env, {"hoodie.timeline.layout.version": "1"}
     )
     assert not has_other_layout(open_state(newer.state.storage, newer.state.env))
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_savepoint_that_its_process_left_pending_hides_nothing_of_its_commit(version):
+    """It has the instant of the commit: a key of that had no row in the record index, and got a second one."""
+    table = TableBuilder().create(version=version)
+    table.upsert(rows("a"), options=BUILT)
+    table.create_index("record_index", options=BUILT)
+    newest = table.upsert(rows("b", "c"), options=BUILT).instant
+    start_savepoint(table.state, newest)
+    assert table.inspect.pending()["action"].to_pylist() == ["savepoint"]
+    assert table.lookup(["a", "b", "c"]).num_rows == 3
+    assert table.check(all_keys=True).problems["kind"].to_pylist() == ["unfinished instant"]
+    table.upsert(rows("b", ts=2), options={**BUILT, "hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX"})
+    assert table.count() == 3

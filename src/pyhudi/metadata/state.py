@@ -30,7 +30,7 @@ from pyhudi.state.properties_file import PROPERTIES_PATH
 from pyhudi.storage.rooted import rooted
 from pyhudi.timeline.active import complete, load_timeline, read_commit_metadata, request, start
 from pyhudi.timeline.codec import encode_commit, encode_profile
-from pyhudi.timeline.instant import Instant, InstantTime
+from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.view import Timeline, is_committed, pending_instants
 
@@ -171,7 +171,9 @@ def open_metadata(state: TableState, timeline: Timeline, *, is_locked: bool = Fa
     What is completed on the table's timeline is in the metadata table then.
     """
     own = metadata_state(state)
-    hidden = frozenset(one.requested_time for one in pending_instants(timeline))
+    # A savepoint has the time of the commit that it keeps, which stays completed whatever becomes of it.
+    pending = (one for one in pending_instants(timeline) if one.action is not Action.SAVEPOINT)
+    hidden = frozenset(one.requested_time for one in pending)
     has, order = state.config.metadata_partitions, [*MetadataPartition]
     known = (*(one for one in order if one in has), *(one for one in has if is_by_definition(one)))
     return MetadataTable(own, load_timeline(own, is_locked=is_locked), hidden, known, state, timeline)
