@@ -1,6 +1,6 @@
 """Indexes that one side makes and both keep up or read by: the same rows as without them.
 
-Of expression indexes and bloom filters of keys; the record index is in `test_judged_record_index.py`.
+Of expression and secondary indexes and bloom filters of keys; the record index is in `test_judged_record_index.py`.
 """
 
 from dataclasses import replace
@@ -108,6 +108,67 @@ def test_we_keep_apache_hudis_expression_indexes_up_and_read_by_them(indexed):
     indexed.ours(6, "a5")
     indexed.judge(0, 4, 6)
     assert {"days", "low"} <= indexed.kept()
+
+
+class Secondary(Indexed):
+    """The same with a record index and a secondary index of `note`, which both sides write to."""
+
+    def make(self, maker):
+        self.peer.run("set hoodie.metadata.record.index.enable=true")
+        self.peer.run("set hoodie.metadata.index.secondary.enable=true")
+        if maker == "ours":
+            self.table.create_index("record_index")
+            self.table.create_index("secondary", "note")
+        else:
+            self.peer.run(f"create index record_index on {self.name} (id)")
+            self.peer.run(f"create index note on {self.name} (note)")
+        self.table = pyhudi.open_table(self.path)
+
+    def theirs(self):
+        """Let Apache Hudi give a row another value, bring a row, and delete one."""
+        self.peer.run(f"refresh table {self.name}")
+        self.peer.run(f"update {self.name} set note = 'N3', ts = ts + 1 where id = 'a0'")
+        self.rows["a0"] |= {"note": "N3", "ts": self.rows["a0"]["ts"] + 1}
+        self.peer.run(f"insert into {self.name} (id, city, ts, note) values ('d9', 'd', {BEGIN}, 'N1')")
+        self.rows["d9"] = {"id": "d9", "city": "d", "ts": BEGIN, "note": "N1"}
+        self.peer.run(f"delete from {self.name} where id = 'b1'")
+        del self.rows["b1"]
+
+    def judge_points(self):
+        """Ask both sides for the rows of a value, and of a key, with what indexes leave out and without."""
+        table = pyhudi.open_table(self.path)
+        assert not table.check(all_keys=True).problems.to_pylist()
+        for text in ("note = 'N0'", "note = 'N1'", "note = 'N3'", "note = 'N5'", "id = 'a0'", "id = 'b1'"):
+            column, value = text.replace("'", "").split(" = ")
+            wanted = sorted(key for key, row in self.rows.items() if row[column] == value)
+            assert sorted(table.scan(filter=text).to_arrow()["id"].to_pylist()) == wanted, ("ours", text)
+            for skips in ("true", "false"):
+                self.peer.run(f"set hoodie.enable.data.skipping={skips}")
+                self.peer.run(f"refresh table {self.name}")
+                found = self.peer.sql(f"select id from {self.name} where {text}")
+                assert sorted(found["id"].to_pylist()) == wanted, ("theirs", skips, text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "maker"), [("cow", 9, "ours"), ("mor", 9, "hudi"), ("mor", 8, "ours"), ("cow", 8, "hudi")]
+)
+@pytest.mark.timeout(900)
+def test_writers_alternate_on_a_secondary_index(hudi_1_2, tmp_path, kind, version, maker):
+    both = Secondary(hudi_1_2, str(tmp_path / "trips"), version, kind)
+    try:
+        both.make(maker)
+        both.judge_points()
+        both.ours(5, "a1", "c5")
+        both.judge_points()
+        both.theirs()
+        both.judge_points()
+        both.ours(3, "b2", "d9")
+        both.table.delete(keys=["a3"])
+        del both.rows["a3"]
+        both.judge_points()
+        assert {"note"} <= both.kept()
+    finally:
+        hudi_1_2.run("reset")
 
 
 FILTERS = {

@@ -178,5 +178,5 @@ MUTANTS: tuple[Mutant, ...] = (
         ("pct2", "pct3"),
         seed=10,
     ),
-    Mutant("no fence", "expired-lease-fenced", ((f"{COMMIT}.fence_of", off),), seed=4),
+    Mutant("no fence", "expired-lease-fenced", ((f"{COMMIT}.fence_of", off),), seed=9),
 )
