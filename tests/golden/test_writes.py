@@ -6,7 +6,6 @@ from tests.golden.expecting import cases, listed, refusing
 from tests.golden.writing import rows_of, unpack_whole, upsert_some
 from tests.metadata.checking import listed_as_stored
 
-from pyhudi.metadata.partitions.kinds import kinds_for
 from pyhudi.table import open_table
 
 TABLES = {one.name: one for one in kept_tables()}
@@ -16,12 +15,12 @@ TABLES = {one.name: one for one in kept_tables()}
 def test_an_upsert_of_ours_is_read_back_with_what_was_there(tmp_path, golden, refused):
     path = unpack_whole(golden, tmp_path)
     found = open_table(str(path))
-    before, kept = found.config.metadata_partitions, {kind.name for kind in kinds_for(found.state)}
+    before = found.config.metadata_partitions
     with refusing(refused):
         wanted = upsert_some(golden, path)
     table = open_table(str(path))
     assert spelled(rows_of(table)) == spelled(wanted)
-    assert set(table.config.metadata_partitions) == kept & set(before)
+    assert set(table.config.metadata_partitions) == set(before)
     assert listed_as_stored(table) == bool(before)
 
 
