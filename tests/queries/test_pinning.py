@@ -112,6 +112,22 @@ def test_a_pinned_commit_that_is_taken_back_is_no_earlier_moment(version, kind, 
 
 
 @KINDS
+def test_a_pinned_commit_is_gone_also_where_its_rollback_is_archived(version, kind):
+    """A savepoint keeps the commit before it: what lies behind that counts as archived."""
+    table = TableBuilder().create(version=version, table_type=kind)
+    done = [put(table, 1.0), put(table, 2.0)]
+    table.savepoint(done[0].instant)
+    with table.pin() as pinned:
+        table.rollback(done[1].instant, completed=True)
+        third = put(table, 3.0)
+        [rollback] = [one for one in table.timeline.instants if one.action is Action.ROLLBACK]
+        archive_instants(table.state, [rollback], Settings(), lambda: None)
+        assert table.timeline.first_write == third.instant
+        with pytest.raises(SnapshotExpired, match="taken back"):
+            fares(pinned)
+
+
+@KINDS
 @pytest.mark.parametrize("how", ["rolled back", "restored away"])
 def test_a_pinned_moment_stands_where_a_later_commit_is_taken_back(version, kind, how):
     table = TableBuilder().create(version=version, table_type=kind)

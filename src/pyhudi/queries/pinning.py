@@ -61,7 +61,7 @@ class PinnedMoment:
         """
         now = load_timeline(state)
         newest = now.completed.get(self.instant)
-        gone = [one for one in self.seen if not is_committed(now, one)]
+        gone = [one for one in self.seen if not _is_there(now, one)]
         if gone or (newest is not None and now.point(newest) != self.point):
             raise SnapshotExpired(
                 "a commit of the pinned moment was taken back; pin another moment",
@@ -70,6 +70,15 @@ class PinnedMoment:
             )
         seen = without(cut_at(now, self.point), self.unseen)
         return replace(seen, instants=tuple(dict.fromkeys((*seen.instants, *self.compacting))))
+
+
+def _is_there(now: Timeline, seen: InstantTime) -> bool:
+    """Return whether a commit that was on the timeline is there, or in its archive.
+
+    That nothing names it as taken back is not enough: the rollback may be archived, too, and layout 1's archive is not
+    asked for rollbacks.
+    """
+    return seen in now.completed or (is_committed(now, seen) and now.archive.completion_of(seen) is not None)
 
 
 @contextmanager
