@@ -268,7 +268,7 @@ def _prepared(call: WriteCall, kept: Mapping[str, str], seen: Timeline) -> Write
         state = _made(call) if call.state.is_planned else call.state
         state = remember_fence(remember_lock(state, call.settings), call.settings)
         state = remember_index(state, kept, call.settings, seen)
-        call = replace(call, state=keep_metadata_table(state, call.settings, call.engine))
+        call = replace(call, state=keep_metadata_table(state, call.settings, call.engine, seen))
     return call
 
 

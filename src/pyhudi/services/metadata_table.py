@@ -26,7 +26,7 @@ from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import create_state, open_state, reopened
 from pyhudi.state.refusals import require_writable
 from pyhudi.timeline.active import load_timeline
-from pyhudi.timeline.view import newest_time
+from pyhudi.timeline.view import Timeline, newest_time
 from pyhudi.txn.checks import require_same_table
 from pyhudi.txn.locks import lock_for
 from pyhudi.txn.times import times_for
@@ -49,13 +49,17 @@ def make_table(planned: TableState, settings: Settings, engine: Engine) -> Table
         return _built(state, settings, engine, read_ahead(state, settings, engine.run))
 
 
-def keep_metadata_table(state: TableState, settings: Settings, engine: Engine) -> TableState:
+def keep_metadata_table(
+    state: TableState, settings: Settings, engine: Engine, seen: Timeline | None = None
+) -> TableState:
     """Drop the metadata table, what of it is not kept up, or build it, as a write's options ask; else do nothing.
+
+    `seen` is the timeline where it was read already.
 
     Locks:  takes the table lock, if there is something to do.
     Raises: WriteConflict, LockNotAcquired, ClockBehindTimeline; NotBuilt for indexes that are not to be dropped.
     """
-    return _kept(state, settings, engine) if has_upkeep(state, settings) else state
+    return _kept(state, settings, engine) if has_upkeep(state, settings, seen) else state
 
 
 def _kept(state: TableState, settings: Settings, engine: Engine, had: Collection[str] = ()) -> TableState:

@@ -73,12 +73,15 @@ AUTO_DELETE: Final = option(
 _log = logging.getLogger("pyhudi.metadata")
 
 
-def has_upkeep(state: TableState, settings: Settings) -> bool:
-    """Return whether a write has something to do before it begins: see `prepare_metadata_table`."""
+def has_upkeep(state: TableState, settings: Settings, seen: Timeline | None = None) -> bool:
+    """Return whether a write has something to do before it begins: see `prepare_metadata_table`.
+
+    `seen` is the timeline where it was read already, which says the columns that indexes are of.
+    """
     if not settings.get(METADATA_TABLE):
         return any(state.config.properties.get(key) for key in METADATA_TABLE_KEYS)
     if state.config.metadata_partitions:
-        behind = left_behind(state, lambda: _columns(state, load_timeline(state)))
+        behind = left_behind(state, lambda: _columns(state, seen or load_timeline(state)))
         return bool(behind or _missing(state, settings)) or has_other_layout(state)
     return settings.has(METADATA_TABLE)
 
