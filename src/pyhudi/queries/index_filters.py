@@ -158,9 +158,9 @@ class IndexFilter:
 
     def _by_filters(self, slices: pa.Table, asked: Iterable[tuple[IndexDefinition, pa.Array]]) -> Iterator[_Answer]:
         """Yield which slices may hold what the filter is equal to; one with logs, which have no filters, may."""
-        is_base = pc.and_(slices.column("base").combine_chunks().is_valid(), pc.invert(_has_logs(slices)))
-        files = slices.filter(is_base).select(["partition", "base"]).rename_columns(["partition", "name"])
         for definition, values in asked:
+            is_base = pc.and_(slices.column("base").combine_chunks().is_valid(), pc.invert(_has_logs(slices)))
+            files = slices.filter(is_base).select(["partition", "base"]).rename_columns(["partition", "name"])
             may_hold = self.index.files_holding(definition.partition, files, values)
             if may_hold is not None:
                 everything = pa.repeat(pa.scalar(True), slices.num_rows)
