@@ -17,25 +17,51 @@ def trips(session):
     return session
 
 
-def crowd(session, times=1, passed=0):
-    """Let another writer raise a fare, so often, after a statement has read its rows and before it writes them.
+def meet(session, passed, before=lambda: None, after=lambda: None):
+    """Let something happen around each query of a statement behind those that are `passed`.
 
-    A merge looks at the columns of its source first: that query is `passed`.
+    A merge looks at the columns of its source first: that query is to be passed.
     """
-    run, left, queries = session._run, [times], [passed]
-    table = session.open(session.location("trips"))
+    run, queries = session._run, [passed]
 
     def meddle(query, place):
+        if " FROM " not in query.upper() or "_pyhudi_rows" in query:
+            return run(query, place)
+        queries[0] -= 1
+        if queries[0] < 0:
+            before()
         rows = run(query, place)
-        if left[0] and " FROM " in query.upper() and "_pyhudi_rows" not in query:
-            queries[0] -= 1
-            if queries[0] >= 0:
-                return rows
-            left[0] -= 1
-            table.update(set={"fare": "fare + 100"}, where="id = 1")
+        if queries[0] < 0:
+            after()
         return rows
 
     session._run = meddle
+
+
+def crowd(session, times=1, passed=0):
+    """Let another writer raise a fare, so often, after a statement has read its rows and before it writes them."""
+    table, left = session.open(session.location("trips")), [times]
+
+    def raised():
+        if left[0]:
+            left[0] -= 1
+            table.update(set={"fare": "fare + 100"}, where="id = 1")
+
+    meet(session, passed, after=raised)
+
+
+def expire(session, passed=0, changes=True):
+    """Let files that a statement reads be taken away, by another writer's commit and the clean behind it."""
+    table, left = session.open(session.location("trips")), [1]
+
+    def taken():
+        if left[0]:
+            left[0] -= 1
+            if changes:
+                table.update(set={"fare": "fare + 100"}, where="id = 1")
+            raise SnapshotExpired("files of this snapshot were cleaned; scan again")
+
+    meet(session, passed, before=taken)
 
 
 READ_AND_WRITE = {
@@ -56,23 +82,6 @@ def test_a_commit_between_read_and_write_is_not_lost(trips, name):
     trips.sql(READ_AND_WRITE[name])
     rows = [(row["id"], row["fare"]) for row in trips.sql("select id, fare from trips order by id")]
     assert rows == AFTERWARDS.get(name, [(1, 111.0), (2, 21.0)])
-
-
-def expire(session, passed=0, changes=True):
-    """Let files that a statement reads be taken away, by another writer's commit and the clean behind it."""
-    run, queries = session._run, [passed]
-    table = session.open(session.location("trips"))
-
-    def meddle(query, place):
-        if " FROM " in query.upper() and "_pyhudi_rows" not in query:
-            queries[0] -= 1
-            if queries[0] == -1:
-                if changes:
-                    table.update(set={"fare": "fare + 100"}, where="id = 1")
-                raise SnapshotExpired("files of this snapshot were cleaned; scan again")
-        return run(query, place)
-
-    session._run = meddle
 
 
 @pytest.mark.parametrize("name", READ_AND_WRITE)

@@ -35,7 +35,7 @@ def sizing_of(write: WriteContext) -> Sizing:
     """Learn how large this table's records are: from its newest commits, else as the option says, else from the rows.
 
     Units: bytes.
-    Cost:  of a table without commits some rows are encoded, where these could need more than one file.
+    Cost:  of a table without a commit of some size some rows are encoded, where these could need more than one file.
     """
     settings = write.call.settings
     return Sizing(
