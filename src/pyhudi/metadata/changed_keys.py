@@ -52,9 +52,8 @@ def changed_keys(change: SliceChange, *, storage: Storage, reads: SliceSpec) -> 
     replaced the keys come batch by batch: it is never in memory whole, but for its logs.
 
     Shape: keys, keys; a key twice where the slice has it twice.
-    Cost:  nothing where the action counts neither; of a base file that brings only new rows, which are its last ones,
-           their keys, else the key columns of both slices; of a log that is put on a slice its keys, and those of the
-           slice around them.
+    Cost:  nothing where the action counts neither; of a base file from which no row goes the keys of its new rows, else
+           the key columns of both slices; of a log that is put on a slice its keys, and those of the slice around them.
     """
     before, after = change.before, change.after
     if before is not None and after is not None:
@@ -84,6 +83,7 @@ def _difference_of(
     if change.deletes_count:
         return _difference(keys_of_slice(before, storage=storage, reads=reads), after, storage, reads)
     assert after.base is not None, "a base file follows another"
+    # What merges rows into a base file without logs puts the new ones last: `filegroup.writer`.
     fresh = last_keys(after.base, change.inserts_count, storage=storage, spec=reads)
     return pc.unique(fresh), _no_keys()
 
