@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -5,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import InvalidInput
-from pyhudi.hashing import java_hash, java_list_hash, murmur_blocks, path_hash
+from pyhudi.hashing import SHARD_HASH, java_hash, java_list_hash, murmur_blocks, path_hash, places_among
+from pyhudi.kernels.bucket import BucketHash
 
+BUCKETS = BucketHash(hash_fields=("id",), key_fields=("id",))
 # what Hadoop's MurmurHash (chained four times) and Java's String.hashCode give
 JAVA = [
     ("", [0, 0, 0, 0], 0),
@@ -176,3 +180,26 @@ def test_nothing_gives_nothing() -> None:
 def test_a_base_path_is_hashed_as_apache_hudi_names_its_locks():
     """The value is what `HashID.generateXXHashAsString` of release 1.2.0 gave."""
     assert path_hash("s3://bucket/trips") == "FB397AE476BFCA30"
+
+
+def test_keys_are_in_the_shards_where_apache_hudi_looks_for_them():
+    keys = ["TXN-001", "TXN-009", "334e26e9-8355-45cc-97c6-c31daf0df330", "Uber$", "\0$", ""]
+    assert SHARD_HASH.place_of(pa.array(keys), 10).tolist() == [8, 0, 4, 4, 6, 0]
+
+
+def test_a_hash_of_the_least_integer_has_a_shard():
+    assert SHARD_HASH.place_of(pa.array(["polygenelubricants"]), 10).tolist() == [8]
+
+
+@pytest.mark.parametrize("key_hash", [SHARD_HASH, BUCKETS])
+def test_each_key_has_its_place_among_as_many_as_stand_beside_it(key_hash):
+    keys, counts = pa.array(list("abcabc")), np.array([3, 3, 3, 7, 7, 1])
+    alone = [key_hash.place_of(keys.slice(at, 1), int(count))[0] for at, count in enumerate(counts)]
+    assert places_among(key_hash, keys, counts).tolist() == alone
+    assert places_among(key_hash, keys.slice(0, 3), counts[:3]).tolist() == alone[:3]
+    assert places_among(key_hash, keys.slice(0, 0), counts[:0]).tolist() == []
+
+
+@pytest.mark.parametrize("key_hash", [SHARD_HASH, BUCKETS])
+def test_a_hash_travels_to_tasks(key_hash):
+    assert pickle.loads(pickle.dumps(key_hash)) == key_hash

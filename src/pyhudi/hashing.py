@@ -1,15 +1,16 @@
 """The hashes of Hudi's formats, over whole Arrow arrays.
 
 Murmur (bloom filters) and Java's `hashCode` of strings and lists (buckets, index shards); XXH64 of names (locks, keys
-of the metadata table). Pure functions of the bytes: nothing here may depend on the process, the platform or the order
-of the rows. Keys are laid out in blocks, longest first, so that one numpy operation serves a whole block. Start at
-`murmur_blocks`.
+of the metadata table). A hash by which a key names a place is a `KeyHash`.
+
+Pure functions of the bytes: nothing here may depend on the process, the platform or the order of the rows. Keys are
+laid out in blocks, longest first, so that one numpy operation serves a whole block. Start at `murmur_blocks`.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +20,18 @@ import xxhash
 from pyhudi.errors import InvalidInput
 
 __all__ = [
+    "SHARD_HASH",
     "U32",
     "Index",
+    "KeyHash",
     "MurmurBlock",
+    "ShardHash",
     "java_hash",
     "java_list_hash",
     "murmur_blocks",
     "name_hash",
     "path_hash",
+    "places_among",
 ]
 
 _U8: TypeAlias = npt.NDArray[np.uint8]
@@ -180,6 +185,43 @@ def name_hash(name: str) -> bytes:
     Spec: format/metadata-table 4.1.
     """
     return xxhash.xxh64_digest(name.encode(), seed=_NAME_SEED)
+
+
+class KeyHash(Protocol):
+    """A hash by which a key alone names one of several places: the buckets of a partition, the shards of an index.
+
+    A plain value, which both engines send to tasks. Other writers compute the same.
+    """
+
+    def place_of(self, keys: pa.Array | pa.ChunkedArray, places_count: int) -> Index:
+        """Return the place of each key.   Shape: n keys -> n numbers below `places_count`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardHash:
+    """File groups of the metadata table: Java's hash of the whole key."""
+
+    def place_of(self, keys: pa.Array | pa.ChunkedArray, places_count: int) -> Index:
+        """Return the file group of each key in its partition of the metadata table."""
+        places: Index = np.abs(java_hash(keys).astype(np.int64)) % places_count
+        return places
+
+
+SHARD_HASH: Final = ShardHash()
+
+
+def places_among(key_hash: KeyHash, keys: pa.Array, places_counts: npt.NDArray[np.integer]) -> Index:
+    """Return the place of each key among as many as stand beside it: partitions may have different numbers of them.
+
+    Shape: n keys, n counts -> n numbers.
+    Cost:  a pass over the keys of each distinct count.
+    """
+    places = np.zeros(len(keys), np.int64)
+    for count in np.unique(places_counts).tolist():
+        rows = np.flatnonzero(places_counts == count)
+        some = keys if len(rows) == len(keys) else keys.take(pa.array(rows))
+        places[rows] = key_hash.place_of(some, count)
+    return places
 
 
 def _murmur_block(rows: Index, cells: _U8, lengths: Index) -> MurmurBlock:

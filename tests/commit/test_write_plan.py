@@ -9,7 +9,7 @@ from pyhudi.commit.write_plan import Appends, Demand, Sizing, plan_write, sole_f
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, LogFile, PartitionPath
 from pyhudi.filegroup.write_task import Sink
 from pyhudi.index.api import Hashing
-from pyhudi.kernels.bucket import bucket_number
+from pyhudi.kernels.bucket import BucketHash, bucket_number
 from pyhudi.timeline.instant import InstantTime
 
 INSTANT = InstantTime("20260101000000002")
@@ -119,7 +119,7 @@ def test_heavy_buckets_are_spread_over_tasks():
 
 def test_hash_buckets_keep_their_file_groups_and_get_new_ones():
     kept = file_slice("p", 0, 900, file_id="00000001-aaaa-bbbb-cccc-dddddddddddd-0")
-    hashing = Hashing(buckets_count=3, hash_fields=("uuid",), key_fields=("uuid",))
+    hashing = Hashing(buckets_count=3, key_hash=BucketHash(hash_fields=("uuid",), key_fields=("uuid",)))
     made = plan({"p": 5}, [kept], hashing=hashing)
     files = [made.files[bucket] for bucket in slots(made, "p")]
     assert [bucket_number(file.file_id) for file in files] == [0, 1, 2]
@@ -177,7 +177,7 @@ def test_a_plan_writes_as_few_small_files_anew_as_it_is_told():
 )
 def test_a_hash_bucket_with_logs_only_keeps_its_file_group(appends, sinks):
     stored = with_log(file_slice("p", 0, 0, file_id="00000001-aaaa-bbbb-cccc-dddddddddddd-0"), keeps_base=False)
-    hashing = Hashing(buckets_count=2, hash_fields=("uuid",), key_fields=("uuid",))
+    hashing = Hashing(buckets_count=2, key_hash=BucketHash(hash_fields=("uuid",), key_fields=("uuid",)))
     made = plan({"p": 5}, [stored], hashing=hashing, appends=appends)
     files = [made.files[bucket] for bucket in slots(made, "p")]
     assert files[1].file_id == stored.group.file_id

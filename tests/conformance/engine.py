@@ -31,8 +31,10 @@ from pyhudi.engine.api import (
     ScanFile,
 )
 from pyhudi.errors import CorruptData, FileMissing, KeyMissing, WriteConflict
+from pyhudi.hashing import SHARD_HASH
 from pyhudi.index.lookup import locate
 from pyhudi.index.stored_keys import stored_keys, stored_schema
+from pyhudi.kernels.bucket import BucketHash
 from pyhudi.kernels.keys import KeyGenerator, KeySpec, PartitionField
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import parse
@@ -553,14 +555,18 @@ class EngineTests:
         is_moved = moves is Moves.DELETE_AND_INSERT
         assert rows_of(engine, routed, KEY, PARTITION, BUCKET, IS_MOVED) == [("d", "oslo", 2, is_moved)]
 
-    def test_bucket_index_rows_go_where_hudi_hashes_them(self, engine):
+    @pytest.mark.parametrize(
+        ("key_hash", "buckets"),
+        [(BucketHash(hash_fields=("id",), key_fields=("id",)), [0, 3, 8 + 80 % 3]), (SHARD_HASH, [1, 4, 8 + 49 % 3])],
+    )
+    def test_rows_go_where_hudi_hashes_them(self, engine, key_hash, buckets):
         frame = self._keyed(
             engine, ("1", "rome", 1), ("334e26e9-8355-45cc-97c6-c31daf0df330", "rome", 2), ("1", "oslo", 3)
         )
         plan = {"first_slot": (0, 8), "slots_count": (8, 3), "bucket_of_slot": tuple(range(11))}
         plan |= {"task_of_bucket": (0,) * 11, "bucket_of_file": ()}
-        routed = engine.route(frame, None, route_plan(**plan, hash_index_fields=("id",), key_fields=("id",)))
-        assert rows_of(engine, routed, "fare", BUCKET) == [(1, 0), (2, 3), (3, 8 + 80 % 3)]
+        routed = engine.route(frame, None, route_plan(**plan, key_hash=key_hash))
+        assert rows_of(engine, routed, "fare", BUCKET) == list(zip((1, 2, 3), buckets, strict=True))
 
     def test_many_files_and_partitions_are_routed_too(self, engine, storage):
         count = 300

@@ -6,6 +6,7 @@ from pyhudi.index.api import Hashing, Place, Recheck
 from pyhudi.index.bloom import BLOOM, GLOBAL_BLOOM
 from pyhudi.index.bucket import bucket
 from pyhudi.index.simple import GLOBAL_SIMPLE, SIMPLE, global_simple
+from pyhudi.kernels.bucket import BucketHash
 from pyhudi.options import Settings
 
 BUCKETS = bucket(Settings({"hoodie.bucket.index.num.buckets": "4"}), ("id",))
@@ -39,8 +40,8 @@ def test_an_option_says_whether_rows_follow_their_key(text, moves):
 
 
 def test_a_hash_names_the_place_of_a_key():
-    hashing = Hashing(buckets_count=4, hash_fields=("id",), key_fields=("id",))
+    hashing = Hashing(buckets_count=4, key_hash=BucketHash(hash_fields=("id",), key_fields=("id",)))
     assert hashing == BUCKETS.hashing
-    places = hashing.place_of(pa.array(["a", "b", "a"])).to_pylist()
+    places = hashing.place_of(pa.array(["a", "b", "a"])).tolist()
     assert places[0] == places[2]
     assert set(places) <= set(range(4))

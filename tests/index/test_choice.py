@@ -22,7 +22,7 @@ def test_without_a_word_keys_are_looked_for_in_their_partition():
 def test_a_table_that_keeps_an_index_needs_no_options():
     config = keeping(**{TYPE: "bucket", COUNT: "3", FIELDS: "uuid"})
     index = index_of(Settings(), config)
-    assert (index.name, index.hashing.buckets_count, index.hashing.hash_fields) == ("BUCKET", 3, ("uuid",))
+    assert (index.name, index.hashing.buckets_count, index.hashing.key_hash.hash_fields) == ("BUCKET", 3, ("uuid",))
     assert index.is_binding
     for same in ({}, {TYPE: "BUCKET"}, {TYPE: "Bucket", COUNT: "3", FIELDS: "uuid"}, {COUNT: "3"}):
         require_same_index(Settings(same), config)

@@ -5,8 +5,8 @@ import pytest
 
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import DuplicateKeys
+from pyhudi.hashing import SHARD_HASH
 from pyhudi.metadata import spread_records
-from pyhudi.metadata.names import group_of_keys
 from pyhudi.metadata.spread_records import TOLD, Owners, SpreadRecords, write_groups
 from pyhudi.storage.memory import MemoryStorage
 
@@ -20,7 +20,7 @@ def records(*tasks, **said):
     values = pa.array([b"one", b"two"])
     count = sum(map(len, tasks))
     return SpreadRecords(
-        partition="p", engine=engine, tell=tell, tasks=tasks, values=values, count=count, place=group_of_keys, **said
+        partition="p", engine=engine, tell=tell, tasks=tasks, values=values, count=count, key_hash=SHARD_HASH, **said
     )
 
 
@@ -55,7 +55,7 @@ def test_keys_meet_in_their_file_group_whatever_task_told_them(rows_at_once, mon
     assert [key for *_, moved in found.values() for key in moved] == ["b"]
     for group, (keys, deleted, _) in found.items():
         told = pa.array([*(key.decode() for key in keys), *deleted])
-        assert set(group_of_keys(told, 3).tolist()) == {group}
+        assert set(SHARD_HASH.place_of(told, 3).tolist()) == {group}
 
 
 def test_a_key_with_two_records_is_refused_where_there_is_one_place_for_it():
@@ -73,7 +73,7 @@ def test_keys_of_a_partition_of_the_table_meet_in_its_own_file_groups():
     owners = Owners(counts={"rio": 2, "sf": 3}, of_task=lambda task: "rio" if "c" in task else "sf")
     found = written(records({"a": 0, "b": 0}, {"a": 1, "c": 1}, {"d": None}, owners=owners), ids=ids)
     assert found[0] == ({b"a": b"two", b"c": b"two"}, [], [])
-    places = dict(zip("abd", (1 + group_of_keys(pa.array(list("abd")), 2)).tolist(), strict=True))
+    places = dict(zip("abd", (1 + SHARD_HASH.place_of(pa.array(list("abd")), 2)).tolist(), strict=True))
     for group in (1, 2):
         keys, deleted, _ = found.get(group, ({}, [], []))
         assert {*map(bytes.decode, keys), *deleted} == {key for key, place in places.items() if place == group}

@@ -201,8 +201,7 @@ def plan_write(
         moves=moves,
         placing=placing,
         beaten_by=beaten_by,
-        hash_index_fields=hashing.hash_fields if hashing else None,
-        key_fields=hashing.key_fields if hashing else (),
+        key_hash=hashing.key_hash if hashing else None,
     )
     return WritePlan(
         files=tuple(plan.files),

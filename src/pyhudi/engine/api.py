@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from pyhudi.errors import InvalidInput
+from pyhudi.hashing import KeyHash
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import Expression
@@ -377,7 +378,5 @@ class Routes:
     """The rules by which a record that is stored in another partition may beat a row (event time): with
     DELETE_AND_INSERT the row is dropped then, and so are its deletes. They compare the frame's ordering columns with
     STORED ones; None: a row always wins."""
-    hash_index_fields: tuple[str, ...] | None = None
-    """Bucket index: the slot within the partition is Hudi's hash of these key fields, not any hash."""
-    key_fields: tuple[str, ...] = ()
-    """The table's record key fields, to take `f1:v1,f2:v2` apart for `hash_index_fields`."""
+    key_hash: KeyHash | None = None
+    """The slot within the partition is this hash of the key, whatever `placing` says: other writers compute it, too."""

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.api import BASE_ROW, BUCKET, FILE_INDEX, IS_MOVED, KEY, PARTITION, TASK, Moves, Placing, Routes
 from pyhudi.engine.frames import Indices
-from pyhudi.hashing import java_hash
-from pyhudi.kernels.bucket import bucket_of
+from pyhudi.hashing import java_hash, places_among
 from pyhudi.kernels.rules import Bools, MergeSpec
 
 __all__ = ["FindLosers", "Routed", "bucket_runs", "match", "route", "runs_by_bucket", "settled"]
@@ -167,8 +166,8 @@ def _insert_bucket(keyed: pa.Table, routes: Routes) -> Indices:
     first = np.append(np.array(routes.first_slot, dtype=np.int64), len(routes.bucket_of_slot))[partition]
     count = np.append(np.array(routes.slots_count, dtype=np.int64), 1)[partition]
     buckets = np.append(np.array(routes.bucket_of_slot, dtype=np.int64), -1)
-    if routes.hash_index_fields is not None:
-        return buckets[first + _hudi_bucket(keyed[KEY], count, routes)]
+    if routes.key_hash is not None:
+        return buckets[first + places_among(routes.key_hash, _one(keyed[KEY]), count)]
     return buckets[first + _slot_numbers(keyed[KEY], partition, np.maximum(count, 1), routes.placing)]
 
 
@@ -211,16 +210,6 @@ def _places(partition: Indices) -> tuple[Indices, Indices]:
     place[order] = np.arange(len(ordered)) - np.repeat(starts, lengths)
     rows_count[order] = np.repeat(lengths, lengths)
     return place, rows_count
-
-
-def _hudi_bucket(keys: pa.ChunkedArray, count: Indices, routes: Routes) -> Indices:
-    bucket = np.zeros(len(keys), dtype=np.int64)
-    for buckets_count in np.unique(count):
-        rows = np.flatnonzero(count == buckets_count)
-        some = _one(keys.take(pa.array(rows)))
-        numbers = bucket_of(some, routes.hash_index_fields or (), routes.key_fields, int(buckets_count))
-        bucket[rows] = np.asarray(numbers, dtype=np.int64)
-    return bucket
 
 
 def _one(values: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -225,7 +225,7 @@ def routed_spool(
     Rows that are placed in order are where they can be read from already. Others are written to disk once more, by
     their buckets, and those with new keys are placed by these.
     """
-    if routes.placing is Placing.IN_ORDER and routes.hash_index_fields is None and not located.num_rows:
+    if routes.placing is Placing.IN_ORDER and routes.key_hash is None and not located.num_rows:
         schema = pa.schema([*frame.schema, *_ROUTING])
         parts = tuple(_parts_in_order(frame.spool, routes))
         return RoutedSpool(schema=schema, spool=frame.spool, parts=parts, task_of_bucket=routes.task_of_bucket)

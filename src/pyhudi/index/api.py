@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.engine.api import Engine, KeyedRows, Moves
 from pyhudi.filegroup.model import FileSlice
-from pyhudi.kernels.bucket import bucket_of
+from pyhudi.kernels.bucket import BucketHash
 from pyhudi.options import Settings
 from pyhudi.storage.api import Storage
 
@@ -39,15 +41,14 @@ class Recheck(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hashing:
-    """How the key alone names a file group of its partition: by the hash of these of the key's fields."""
+    """How the key alone names one of so many file groups of its partition."""
 
     buckets_count: int
-    hash_fields: tuple[str, ...]
-    key_fields: tuple[str, ...]
+    key_hash: BucketHash
 
-    def place_of(self, keys: pa.Array | pa.ChunkedArray) -> pa.Array:
+    def place_of(self, keys: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
         """Return the number of each key's file group in its partition.   Shape, Raises: as `bucket_of`."""
-        return bucket_of(keys, self.hash_fields, self.key_fields, self.buckets_count)
+        return self.key_hash.place_of(keys, self.buckets_count)
 
 
 Narrow = Callable[[Engine, Storage, KeyedRows, Sequence[FileSlice], bool], tuple[KeyedRows, list[FileSlice]]]

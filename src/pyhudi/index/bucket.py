@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pyhudi.index.api import Hashing, Index, Place
+from pyhudi.kernels.bucket import BucketHash
 from pyhudi.options import Settings, between, option
 from pyhudi.state.config import names_of
 
@@ -32,6 +33,7 @@ def hashing_of(settings: Settings, key_fields: Sequence[str]) -> Hashing:
     """Return the buckets that options name, whatever the index."""
     return Hashing(
         buckets_count=settings.get(BUCKETS),
-        hash_fields=names_of(settings.get(BUCKET_FIELDS)) or tuple(key_fields),
-        key_fields=tuple(key_fields),
+        key_hash=BucketHash(
+            hash_fields=names_of(settings.get(BUCKET_FIELDS)) or tuple(key_fields), key_fields=tuple(key_fields)
+        ),
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from pyhudi.engine.api import KEY
@@ -73,7 +74,7 @@ class _Sample:
 
 def _require_fit(hashing: Hashing, samples: Sequence[_Sample], lowest: int) -> None:
     for one in samples:
-        if hashing.place_of(one.keys).unique().to_pylist() not in ([], [one.bucket]):
+        if np.unique(hashing.place_of(one.keys)).tolist() not in ([], [one.bucket]):
             break
     else:
         if hashing.buckets_count >= lowest:
@@ -82,17 +83,17 @@ def _require_fit(hashing: Hashing, samples: Sequence[_Sample], lowest: int) -> N
         "the table's hash buckets were not written with this number of buckets and these hash fields",
         key=BUCKETS.key,
         value=hashing.buckets_count,
-        fields=list(hashing.hash_fields),
+        fields=list(hashing.key_hash.hash_fields),
     )
 
 
 def _count(hashing: Hashing, samples: Sequence[_Sample], lowest: int) -> int | None:
     """Return how many buckets the keys were spread over; None where they are too few to tell."""
-    fields = hashing.hash_fields
-    divisor = gcd(*(common_divisor(one.keys, one.bucket, fields, hashing.key_fields) for one in samples))
+    fields, key_fields = hashing.key_hash.hash_fields, hashing.key_hash.key_fields
+    divisor = gcd(*(common_divisor(one.keys, one.bucket, fields, key_fields) for one in samples))
     is_told = sum(len(one.keys) for one in samples) >= _ENOUGH_KEYS
     # Keys hashed by other fields have nothing in common, which is right for one bucket alone.
-    is_chance = divisor == 1 and len(hashing.key_fields) > 1
+    is_chance = divisor == 1 and len(key_fields) > 1
     return divisor if is_told and divisor >= lowest and not is_chance else None
 
 

@@ -77,7 +77,7 @@ def index_declaration(settings: Settings, key_fields: Sequence[str]) -> dict[str
     kept = {INDEX_TYPE.key: index.name}
     if index.hashing is None:
         return kept
-    fields = index.hashing.hash_fields
+    fields = index.hashing.key_hash.hash_fields
     if not set(fields) <= set(key_fields):
         raise OptionError("bucket hash fields must be record key fields", key=BUCKET_FIELDS.key, value=",".join(fields))
     hashed = {BUCKET_FIELDS.key: ",".join(fields)} if fields else {}
@@ -120,7 +120,7 @@ def _differences(wanted: Index, table: Index) -> list[tuple[str, object, object]
         return []
     pairs: list[tuple[str, object, object]] = [
         (BUCKETS.key, wanted.hashing.buckets_count, table.hashing.buckets_count),
-        (BUCKET_FIELDS.key, sorted(wanted.hashing.hash_fields), sorted(table.hashing.hash_fields)),
+        (BUCKET_FIELDS.key, sorted(wanted.hashing.key_hash.hash_fields), sorted(table.hashing.key_hash.hash_fields)),
     ]
     return [pair for pair in pairs if pair[1] != pair[2]]
 

@@ -1,9 +1,10 @@
 """Buckets of the simple bucket index: which one a key lives in, and the file ids that say so.
 
-Pure kernels. Start at `bucket_of`.
+Pure kernels. Start at `BucketHash`.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 import numpy as np
@@ -15,11 +16,35 @@ from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.hashing import java_hash, java_list_hash
 from pyhudi.kernels.keys.parse import key_elements, split_plain_keys
 
-__all__ = ["are_buckets", "bucket_file_id", "bucket_number", "bucket_of", "common_divisor", "may_be_bucket"]
+__all__ = [
+    "BucketHash",
+    "are_buckets",
+    "bucket_file_id",
+    "bucket_number",
+    "bucket_of",
+    "common_divisor",
+    "may_be_bucket",
+]
 
 _DIGITS = 8
 _FEW = 10_000
 """Of a thousand million UUIDs two or three begin with a number below this one, in eight decimal digits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketHash:
+    """The bucket index: Java's hash of the values of some of the key's fields.   Raises: as `bucket_of`."""
+
+    hash_fields: tuple[str, ...]
+    key_fields: tuple[str, ...]
+    """The table's record key fields, to take `f1:v1,f2:v2` apart."""
+
+    def place_of(self, keys: pa.Array | pa.ChunkedArray, places_count: int) -> npt.NDArray[np.int64]:
+        """Return the bucket of each key in its partition."""
+        buckets: npt.NDArray[np.int64] = (
+            bucket_of(keys, self.hash_fields, self.key_fields, places_count).to_numpy().astype(np.int64)
+        )
+        return buckets
 
 
 def bucket_of(

@@ -1,6 +1,6 @@
-"""The metadata table's partitions and file groups: names, numbers, and which group has a key.
+"""The metadata table's partitions and file groups: names and numbers.
 
-Pure. Start at `MetadataPartition` and `group_of_keys`.
+Pure. Start at `MetadataPartition`.
 
 Spec: format/metadata-table 3.1-3.4.
 """
@@ -10,12 +10,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
 from pyhudi.errors import CorruptData
-from pyhudi.hashing import java_hash
 
 __all__ = [
     "EXPRESSION_PREFIX",
@@ -25,7 +20,6 @@ __all__ = [
     "RecordKind",
     "file_groups_count",
     "group_number",
-    "group_of_keys",
     "is_by_definition",
 ]
 
@@ -86,12 +80,3 @@ def file_groups_count(file_ids: Sequence[str]) -> int:
     if [group_number(name) for name in found] != list(range(len(found))):
         raise CorruptData("file groups of a metadata partition are missing or are not numbered", file_ids=found[:10])
     return len(found)
-
-
-def group_of_keys(keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
-    """Return in which file group each record key is, by Java's hash of its text.
-
-    Shape:  n keys -> n numbers below `groups_count`.
-    Spec:   format/metadata-table 3.4.
-    """
-    return np.abs(java_hash(keys).astype(np.int64)) % groups_count

@@ -25,8 +25,8 @@ from pyhudi.formats.avro_rows import decode_rows, encode_rows
 from pyhudi.formats.hfile import HFile, KeptBlock, open_hfile
 from pyhudi.formats.log import BlockKind, decode_deletes
 from pyhudi.formats.read_at import ReadAt
+from pyhudi.hashing import SHARD_HASH
 from pyhudi.metadata.file_entries import FILE_ENTRIES
-from pyhudi.metadata.names import group_of_keys
 from pyhudi.metadata.records import FILES_FIELD
 from pyhudi.metadata.schema import record_schema
 from pyhudi.metadata.state import MetadataTable
@@ -177,7 +177,7 @@ def _asked(groups: Sequence[FileSlice], wanted: Wanted) -> Iterator[tuple[int, W
         yield from ((number, wanted) for number in range(len(groups)))
         return
     keys = pa.array(wanted.keys, pa.string()) if isinstance(wanted.keys, tuple) else wanted.keys
-    places = group_of_keys(keys, len(groups)) if groups else np.zeros(0, np.int64)
+    places = SHARD_HASH.place_of(keys, len(groups)) if groups else np.zeros(0, np.int64)
     order = np.argsort(places, kind="stable")
     numbers, first = np.unique(places[order], return_index=True)
     for number, rows in zip(numbers.tolist(), np.split(order, first[1:]), strict=False):

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.formats.avro_rows import decode_rows
+from pyhudi.hashing import SHARD_HASH
 from pyhudi.metadata.committed_logs import groups_of_rows
-from pyhudi.metadata.names import MetadataPartition, group_of_keys
+from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.reader import Entries, Wanted, slice_entries
 from pyhudi.metadata.schema import record_schema
 from pyhudi.metadata.shards import spans_of
@@ -75,7 +76,7 @@ def keys_by_shard(
 def _by_hash(shards: Sequence[FileSlice], keys: pa.Array) -> list[tuple[FileSlice, pa.Array]]:
     if not len(keys) or not shards:
         return []
-    numbers = group_of_keys(keys, len(shards))
+    numbers = SHARD_HASH.place_of(keys, len(shards))
     order = np.argsort(numbers, kind="stable")
     found, first = np.unique(numbers[order], return_index=True)
     parts = [keys.take(pa.array(some)) for some in np.split(order, first[1:])]

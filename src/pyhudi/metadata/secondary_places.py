@@ -41,7 +41,7 @@ def entries_of_values(table: MetadataTable, partition: str, values: pa.Array) ->
     kind, groups = kind_of(partition, table.definitions), groups_of_rows(table, partition)
     prefixes = pc.unique(value_prefixes(values)).sort()
     is_by_entry = table.definitions[partition].version == _BY_ENTRY
-    places = np.zeros(len(prefixes), np.int64) if is_by_entry else kind.group_of(prefixes, len(groups))
+    places = np.zeros(len(prefixes), np.int64) if is_by_entry else kind.key_hash.place_of(prefixes, len(groups))
     found = []
     for number, group in enumerate(groups):
         asked = prefixes if is_by_entry else prefixes.filter(pa.array(places == number))

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyhudi.engine.api import BUCKET, ORDER, TASK, Attempt, Engine
 from pyhudi.engine.routing import runs_by_bucket
 from pyhudi.errors import DuplicateKeys
+from pyhudi.hashing import KeyHash
 from pyhudi.metadata.shards import GroupSpan, spans_of
 
 __all__ = [
@@ -25,7 +26,6 @@ __all__ = [
     "CheckGroup",
     "GroupContent",
     "Owners",
-    "PlaceKeys",
     "SpreadRecords",
     "WriteGroup",
     "two_rows",
@@ -51,9 +51,6 @@ _PASS_ROWS: Final = 2_000_000
 _MANY_ROWS: Final = 100_000
 _TASKS_A_SLOT: Final = 3
 
-PlaceKeys = Callable[[pa.Array, int], npt.NDArray[np.int64]]
-"""Returns in which file group each key is, of so many."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpreadRecords:
@@ -68,7 +65,7 @@ class SpreadRecords:
     """Binary: each record, encoded; many keys may have the same."""
     count: int
     """How many keys there are, roughly."""
-    place: PlaceKeys
+    key_hash: KeyHash
     refuses_two: bool = False
     """A key with two records is an error; else the records are all the same."""
     check: "CheckGroup | None" = None
@@ -91,7 +88,7 @@ class Owners:
 class _Placing:
     """In which file group each key of a task is."""
 
-    place: PlaceKeys
+    key_hash: KeyHash
     groups_count: int
     owners: Owners | None
     spans: Mapping[str, GroupSpan]
@@ -99,9 +96,9 @@ class _Placing:
 
     def of_keys(self, task: object, keys: pa.Array) -> npt.NDArray[np.int64]:
         if self.owners is None:
-            return self.place(keys, self.groups_count)
+            return self.key_hash.place_of(keys, self.groups_count)
         span = self.spans[self.owners.of_task(task)]
-        return span.first + self.place(keys, span.count)
+        return span.first + self.key_hash.place_of(keys, span.count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +138,7 @@ def write_groups(records: SpreadRecords, file_ids: Sequence[str], write: WriteGr
     """
     engine, groups_count = records.engine, len(file_ids)
     spans = {} if records.owners is None else spans_of(file_ids)
-    placing = _Placing(place=records.place, groups_count=groups_count, owners=records.owners, spans=spans)
+    placing = _Placing(key_hash=records.key_hash, groups_count=groups_count, owners=records.owners, spans=spans)
     passes = 1 if engine.has_placed_rows else min(groups_count, -(-records.count // _PASS_ROWS) or 1)
     tasks_count = max(1, min(groups_count, engine.parallelism_tasks * _TASKS_A_SLOT))
     found = [WRITTEN.empty_table()]

@@ -5,7 +5,6 @@ index. Start at `route_in_spark`, and at `route_as_decided` for rows whose keys 
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -15,15 +14,12 @@ from pyspark.sql import functions as F
 
 from pyhudi.engine.api import BASE_ROW, BUCKET, FILE_INDEX, IS_MOVED, KEY, ORDER, PARTITION, STORED, TASK, Moves, Routes
 from pyhudi.engine.frames import LocalFrame
-from pyhudi.kernels.bucket import bucket_of
+from pyhudi.hashing import places_among
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.spark.keys import named
 from pyhudi.spark.ordering import comparable_columns
 from pyhudi.spark.releases import frame_of
 from pyhudi.spark.shaping import unordered_deletes
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["route_as_decided", "route_in_spark", "settled_in_spark"]
 
@@ -169,27 +165,18 @@ def _with_slots(frame: DataFrame, routes: Routes) -> DataFrame:
 
 def _slot_number(routes: Routes) -> Column:
     count = F.greatest(F.col(_COUNT), F.lit(1))
-    if routes.hash_index_fields is None:
+    key_hash = routes.key_hash
+    if key_hash is None:
         return F.pmod(F.xxhash64(KEY), count.cast("long"))
-    import pandas as pd  # only the bucket index needs it
-
-    hash_fields, key_fields = routes.hash_index_fields, routes.key_fields
+    import pandas as pd  # only a hash of keys needs it
 
     def compute(columns: pd.DataFrame) -> pd.Series:
-        return _hudi_buckets(columns, hash_fields, key_fields)
+        places = places_among(key_hash, pa.array(columns["key"], pa.string()), columns["count"].to_numpy())
+        return pd.Series(places.astype("int32"), index=columns.index)
 
     crossing = F.struct(F.col(KEY).alias("key"), F.coalesce(count, F.lit(1)).alias("count"))
     computed: Column = F.pandas_udf(compute, "int")(crossing)  # type: ignore[attr-defined]
     return computed
-
-
-def _hudi_buckets(columns: "pd.DataFrame", hash_fields: tuple[str, ...], key_fields: tuple[str, ...]) -> "pd.Series":
-    keys, counts = pa.array(columns["key"], pa.string()), columns["count"].to_numpy()
-    buckets = columns["count"].astype("int32").copy()
-    for count in set(counts.tolist()):
-        is_this = counts == count
-        buckets[is_this] = bucket_of(keys.filter(pa.array(is_this)), hash_fields, key_fields, int(count)).to_numpy()
-    return buckets
 
 
 def _element(values: Sequence[int], place: Column) -> Column:

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.errors import OptionError
-from pyhudi.metadata.names import group_of_keys
+from pyhudi.hashing import SHARD_HASH
 from pyhudi.metadata.partitions.api import file_group
 from pyhudi.metadata.partitions.defined import EXPRESSION_GROUPS, DefinedKind
 from pyhudi.metadata.partitions.expression_blooms import ExpressionBloomKind
@@ -43,4 +43,4 @@ def test_the_number_of_file_groups_is_an_option() -> None:
 
 def test_keys_are_in_groups_by_all_of_their_text() -> None:
     keys = pa.array(["a", "b", "c$d"])
-    assert DefinedKind(_DAYS).group_of(keys, 7).tolist() == group_of_keys(keys, 7).tolist()
+    assert DefinedKind(_DAYS).key_hash.place_of(keys, 7).tolist() == SHARD_HASH.place_of(keys, 7).tolist()

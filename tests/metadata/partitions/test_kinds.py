@@ -5,7 +5,8 @@ import pytest
 from tests.building import TableBuilder
 
 from pyhudi.errors import OptionError
-from pyhudi.metadata.names import MetadataPartition, group_of_keys
+from pyhudi.hashing import SHARD_HASH
+from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.partitions.kinds import (
     KINDS,
     asked_partitions,
@@ -37,7 +38,7 @@ def test_only_statistics_need_footers():
 def test_kinds_place_keys_where_apache_hudi_looks_for_them():
     keys = pa.array(["TXN-001", "Uber$", ""])
     for kind in KINDS:
-        assert kind.group_of(keys, 10).tolist() == group_of_keys(keys, 10).tolist()
+        assert kind.key_hash.place_of(keys, 10).tolist() == SHARD_HASH.place_of(keys, 10).tolist()
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ def kind_of_version(version):
 
 
 def test_entries_of_a_value_are_in_one_file_group_from_v2_on():
-    assert kind_of_version("V2").group_of(ENTRIES, 10).tolist() == [4, 3, 6]
+    assert kind_of_version("V2").key_hash.place_of(ENTRIES, 10).tolist() == [4, 3, 6]
     key = pa.array(["rider-A$334e26e9-8355-45cc-97c6-c31daf0df330"])
-    assert kind_of_version("V1").group_of(key, 10).tolist() == [4]
+    assert kind_of_version("V1").key_hash.place_of(key, 10).tolist() == [4]
 
 
 def test_it_needs_rows_and_gets_the_groups_of_the_record_index():

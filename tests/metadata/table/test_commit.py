@@ -11,9 +11,9 @@ from tests.simulation.watching import deaths
 from tests.txn.writing import through
 
 from pyhudi.errors import HudiError
+from pyhudi.hashing import SHARD_HASH
 from pyhudi.metadata.file_entries import file_entries
 from pyhudi.metadata.file_listing import read_files
-from pyhudi.metadata.names import group_of_keys
 from pyhudi.metadata.reader import slice_entries
 from pyhudi.metadata.records import files_records
 from pyhudi.metadata.state import request_commit
@@ -218,7 +218,7 @@ def test_a_metadata_table_built_anew_since_its_groups_were_listed_gets_records_w
     assert len(groups) == groups_count
     for number, group in enumerate(groups):
         keys = slice_entries(built, group).newest(version).column("key").cast(pa.string()).combine_chunks()
-        assert set(group_of_keys(keys, groups_count).tolist()) <= {number}
+        assert set(SHARD_HASH.place_of(keys, groups_count).tolist()) <= {number}
 
 
 def publish(table, name, completion):

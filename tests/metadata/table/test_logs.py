@@ -5,8 +5,8 @@ import pytest
 
 from pyhudi.formats.hfile import open_hfile
 from pyhudi.formats.log import BlockKind, HeaderKey, read_blocks
+from pyhudi.hashing import SHARD_HASH
 from pyhudi.metadata.file_entries import file_entries
-from pyhudi.metadata.names import group_of_keys
 from pyhudi.metadata.partitions.kinds import kind_of
 from pyhudi.metadata.records import files_records
 from pyhudi.metadata.schema import record_schema
@@ -34,7 +34,7 @@ def test_each_group_gets_the_keys_that_are_looked_for_there(version):
         keys = open_hfile(block.read_at, block.content_bytes).read().column("key").cast(pa.string()).to_pylist()
         assert len(keys) == log.records_count
         found |= dict.fromkeys(keys, log.group)
-    assert found == dict(zip(names, group_of_keys(pa.array(names), 3).tolist(), strict=True))
+    assert found == dict(zip(names, SHARD_HASH.place_of(pa.array(names), 3).tolist(), strict=True))
 
 
 def test_an_empty_group_is_one_block_of_no_deletes():

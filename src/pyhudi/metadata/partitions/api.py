@@ -12,14 +12,13 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, Final, Protocol
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.engine.api import Engine
 from pyhudi.errors import OptionError
 from pyhudi.filegroup.model import FileGroupId, FileId, PartitionPath
 from pyhudi.filegroup.reader import SliceSpec
+from pyhudi.hashing import KeyHash
 from pyhudi.metadata.changed_keys import SliceChange
 from pyhudi.metadata.reader import Entries
 from pyhudi.metadata.records import MetadataRecords
@@ -215,8 +214,9 @@ class PartitionKind(Protocol):
         Raises: OptionError for fewer than one.
         """
 
-    def group_of(self, keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
-        """Return in which file group each record key is.   Shape: n keys -> n numbers below `groups_count`."""
+    @property
+    def key_hash(self) -> KeyHash:
+        """Return the hash that names the file group of each record key."""
 
     def records_of_commit(self, commit: Commit) -> Records:
         """Return what a commit of any action changes."""

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.engine.scanning import naming_file
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.formats.parquet import base_file_footer, read_footer
+from pyhudi.hashing import SHARD_HASH, KeyHash
 from pyhudi.metadata.filter_records import (
     FileFilter,
     deleted_filters,
@@ -26,7 +25,7 @@ from pyhudi.metadata.filter_records import (
     filter_records,
     folded_filters,
 )
-from pyhudi.metadata.names import MetadataPartition, group_of_keys
+from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.partitions.api import (
     Clean,
     Commit,
@@ -76,6 +75,7 @@ class BloomFiltersKind:
     is_defined: bool = False
     is_of_newest: bool = False
     is_by_partition: bool = False
+    key_hash: KeyHash = SHARD_HASH
 
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return what the options say; a table whose keys are virtual has no filters."""
@@ -84,10 +84,6 @@ class BloomFiltersKind:
     def groups(self, settings: Settings, records_count: int = 0) -> int:
         """Return what the options say."""
         return asked_groups(settings, BLOOM_GROUPS)
-
-    def group_of(self, keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
-        """Return in which file group each key is."""
-        return group_of_keys(keys, groups_count)
 
     def records_of_commit(self, commit: Commit) -> MetadataRecords:
         """Return the filters of the base files that were written."""

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.hashing import SHARD_HASH, KeyHash
 from pyhudi.metadata.keys import stats_keys
-from pyhudi.metadata.names import MetadataPartition, RecordKind, group_of_keys
+from pyhudi.metadata.names import MetadataPartition, RecordKind
 from pyhudi.metadata.partitions.api import Clean, Commit, Comparison, FilesTold, Need, Stored, asked_groups
 from pyhudi.metadata.reader import Entries, Wanted, read_entries
 from pyhudi.metadata.records import MetadataRecords, stats_records
@@ -52,6 +51,7 @@ class ColumnStatsKind:
     is_defined: bool = True
     is_of_newest: bool = False
     is_by_partition: bool = False
+    key_hash: KeyHash = SHARD_HASH
 
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return what the options say."""
@@ -60,10 +60,6 @@ class ColumnStatsKind:
     def groups(self, settings: Settings, records_count: int = 0) -> int:
         """Return what the options say."""
         return asked_groups(settings, COLUMN_STATS_GROUPS)
-
-    def group_of(self, keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
-        """Return in which file group each key is."""
-        return group_of_keys(keys, groups_count)
 
     def records(self, stats: pa.Table) -> MetadataRecords:
         """Return the records of statistics.   Shape: `column_stats_schema`."""

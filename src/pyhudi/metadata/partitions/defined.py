@@ -7,11 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
-from pyhudi.metadata.names import group_of_keys
+from pyhudi.hashing import SHARD_HASH, KeyHash
 from pyhudi.metadata.partitions.api import Comparison, FilesTold, Need, asked_groups
 from pyhudi.metadata.state import MetadataTable
 from pyhudi.options import Settings, option
@@ -51,6 +47,11 @@ class DefinedKind:
         """Return how the ids of its file groups begin."""
         return self.name.replace("_", "-")
 
+    @property
+    def key_hash(self) -> KeyHash:
+        """Return the hash of entries."""
+        return SHARD_HASH
+
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return that it is only built when it is asked for."""
         return False
@@ -58,10 +59,6 @@ class DefinedKind:
     def groups(self, settings: Settings, records_count: int = 0) -> int:
         """Return what the options say."""
         return asked_groups(settings, EXPRESSION_GROUPS)
-
-    def group_of(self, keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
-        """Return in which file group each key is."""
-        return group_of_keys(keys, groups_count)
 
     def records_of_rollback(self, appended: Mapping[str, Mapping[str, int]]) -> None:
         """Return nothing: a log that a rollback leaves adds no rows, and what a commit told is taken back with it."""

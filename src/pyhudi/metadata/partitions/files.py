@@ -6,13 +6,10 @@ Spec: format/metadata-table 5.1, 7.2.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
+from pyhudi.hashing import SHARD_HASH, KeyHash
 from pyhudi.metadata.file_entries import file_entries, files_of_commit, fold_files
 from pyhudi.metadata.keys import ALL_PARTITIONS
-from pyhudi.metadata.names import MetadataPartition, group_of_keys
+from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.partitions.api import Clean, Commit, FilesTold, Need, Stored
 from pyhudi.metadata.reader import Entries, file_entries_of
 from pyhudi.metadata.records import MetadataRecords, files_records
@@ -34,6 +31,7 @@ class FilesKind:
     is_defined: bool = False
     is_of_newest: bool = False
     is_by_partition: bool = False
+    key_hash: KeyHash = SHARD_HASH
 
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return that each new metadata table gets it."""
@@ -42,10 +40,6 @@ class FilesKind:
     def groups(self, settings: Settings, records_count: int = 0) -> int:
         """Return that there is one."""
         return 1
-
-    def group_of(self, keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
-        """Return in which file group each key is."""
-        return group_of_keys(keys, groups_count)
 
     def records_of_commit(self, commit: Commit) -> MetadataRecords:
         """Return the partitions that a commit touched, and the files that it wrote there."""

@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.filegroup.reader import SliceSpec
+from pyhudi.hashing import SHARD_HASH, KeyHash
 from pyhudi.metadata.changed_keys import SliceChange, changed_keys
-from pyhudi.metadata.names import MetadataPartition, RecordKind, group_of_keys
+from pyhudi.metadata.names import MetadataPartition, RecordKind
 from pyhudi.metadata.partitions.api import (
     Clean,
     Commit,
@@ -118,6 +117,7 @@ class RecordIndexKind:
     is_defined: bool = True
     is_of_newest: bool = True
     is_by_partition: bool = False
+    key_hash: KeyHash = SHARD_HASH
 
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return what the options say; a table that keeps the index of this name has it, too."""
@@ -126,10 +126,6 @@ class RecordIndexKind:
     def groups(self, settings: Settings, records_count: int = 0) -> int:
         """Return as many as the records will fill once they have grown, within the bounds of the options."""
         return estimated_groups(settings, records_count, settings.get(MIN_GROUPS), settings.get(MAX_GROUPS))
-
-    def group_of(self, keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
-        """Return in which shard each key is."""
-        return group_of_keys(keys, groups_count)
 
     def records_of_commit(self, commit: Commit) -> SpreadRecords:
         """Return the keys that came and went; of a clustering all keys of its new file groups."""
@@ -171,7 +167,7 @@ def record_places(
         tasks=tuple(enumerate(changes)),
         values=_places(state, changes),
         count=sum(keys_count(one) for one in changes),
-        place=group_of_keys,
+        key_hash=SHARD_HASH,
         refuses_two=True,
         check=None if are_known else partial(_require_new, table_version=state.config.table_version),
     )

@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.slice_keys import rows_with_keys
+from pyhudi.hashing import SHARD_HASH, KeyHash
 from pyhudi.metadata.changed_keys import SliceChange
-from pyhudi.metadata.names import RecordKind, group_of_keys
+from pyhudi.metadata.names import RecordKind
 from pyhudi.metadata.partitions.api import (
     Clean,
     Commit,
@@ -48,6 +49,18 @@ _BY_ENTRY: Final = "V1"
 
 
 @dataclass(frozen=True, slots=True)
+class _ValueHash:
+    """All entries of a value are in one file group."""
+
+    def place_of(self, keys: pa.Array | pa.ChunkedArray, places_count: int) -> npt.NDArray[np.int64]:
+        """Return the file group of each entry, or of each beginning of entries that has a whole value."""
+        return SHARD_HASH.place_of(values_hashed(keys), places_count)
+
+
+_VALUE_HASH: Final = _ValueHash()
+
+
+@dataclass(frozen=True, slots=True)
 class SecondaryIndexKind(DefinedKind):
     """An entry a row; in V2 all entries of a value are in one file group."""
 
@@ -58,9 +71,10 @@ class SecondaryIndexKind(DefinedKind):
         """Return as many as the record index would get."""
         return RecordIndexKind().groups(settings, records_count)
 
-    def group_of(self, keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
-        """Return in which file group each entry is."""
-        return _place(keys, groups_count, version=self.definition.version)
+    @property
+    def key_hash(self) -> KeyHash:
+        """Return the hash of all of an entry, or of its value alone."""
+        return SHARD_HASH if self.definition.version == _BY_ENTRY else _VALUE_HASH
 
     def records_of_commit(self, commit: Commit) -> SpreadRecords:
         """Return the entries that came and went; a compaction and a clustering change none."""
@@ -99,13 +113,8 @@ class SecondaryIndexKind(DefinedKind):
             tasks=tasks,
             values=_value(state.config.table_version),
             count=sum(max(one.inserts_count, one.deletes_count) for one in tasks),
-            place=partial(_place, version=self.definition.version),
+            key_hash=self.key_hash,
         )
-
-
-def _place(keys: pa.Array | pa.ChunkedArray, groups_count: int, *, version: str) -> npt.NDArray[np.int64]:
-    """Return in which file group each entry is: by all of its key, or by its value alone."""
-    return group_of_keys(keys if version == _BY_ENTRY else values_hashed(keys), groups_count)
 
 
 def _value(table_version: int) -> pa.Array:

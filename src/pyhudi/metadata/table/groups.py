@@ -81,7 +81,7 @@ def write_base_files(
     if isinstance(records, SpreadRecords):
         return _spread_base_files(own, records, groups, time=time, block_bytes=settings.get(BLOCK_BYTES))
     entries = encode_records(records, version)
-    places = kind.group_of(entries.column("key").cast(pa.string()), len(groups))
+    places = kind.key_hash.place_of(entries.column("key").cast(pa.string()), len(groups))
     contents: dict[str, bytes] = {}
     stats = []
     for group in sorted(set(places.tolist())):

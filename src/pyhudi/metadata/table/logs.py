@@ -65,7 +65,7 @@ def group_logs(
     """Encode records for the file groups that their keys belong to: an HFile in a log block each."""
     schema = record_schema(table_version, has_meta_fields=True)
     entries = encode_records(records, table_version)
-    places = kind.group_of(entries.column("key").cast(pa.string()), groups_count)
+    places = kind.key_hash.place_of(entries.column("key").cast(pa.string()), groups_count)
     found = []
     for group in sorted(set(places.tolist())):
         part = entries.filter(pa.array(places == group)).combine_chunks()
