@@ -4,12 +4,12 @@ import pytest
 from pyhudi.engine.api import Moves
 from pyhudi.index.api import Hashing, Place, Recheck
 from pyhudi.index.bloom import BLOOM, GLOBAL_BLOOM
-from pyhudi.index.bucket import bucket
-from pyhudi.index.simple import GLOBAL_SIMPLE, SIMPLE, global_simple
+from pyhudi.index.bucket import BUCKET_KIND
+from pyhudi.index.simple import GLOBAL_SIMPLE, SIMPLE, SIMPLE_KIND
 from pyhudi.kernels.bucket import BucketHash
 from pyhudi.options import Settings
 
-BUCKETS = bucket(Settings({"hoodie.bucket.index.num.buckets": "4"}), ("id",))
+BUCKETS = BUCKET_KIND.types["BUCKET"](Settings({"hoodie.bucket.index.num.buckets": "4"}), ("id",))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_an_index_of_partitions_may_look_everywhere():
 @pytest.mark.parametrize(("text", "moves"), [("true", Moves.DELETE_AND_INSERT), ("false", Moves.KEEP_PARTITION)])
 def test_an_option_says_whether_rows_follow_their_key(text, moves):
     settings = Settings({"hoodie.simple.index.update.partition.path": text})
-    assert global_simple(settings, ("id",)).moves is moves
+    assert SIMPLE_KIND.types["GLOBAL_SIMPLE"](settings, ("id",)).moves is moves
 
 
 def test_a_hash_names_the_place_of_a_key():

@@ -1,9 +1,13 @@
 """Filters over the values of expression indexes."""
 
+from unittest.mock import Mock
+
 import pyarrow as pa
 import pytest
 
-from pyhudi.index.expressions import calls_functions, values_asked, with_indexes
+from pyhudi.filegroup.view import SLICES
+from pyhudi.index.asking import Asked, Question
+from pyhudi.index.expressions import EXPRESSION_KIND, values_asked, with_indexes
 from pyhudi.predicate import parse
 from pyhudi.state.index_definition import IndexDefinition
 
@@ -43,9 +47,14 @@ def test_moments_of_an_unknown_zone_have_no_say():
     assert found("hour(at) = 3", of("h", "at", "hour", zone="UTC")) is not None
 
 
-def test_only_calls_may_name_an_index():
-    assert calls_functions(parse("not (a = 1 or lower(c) = 'x')"))
-    assert not calls_functions(parse("a = 1 and c like 'x%'"))
+@pytest.mark.parametrize(
+    ("text", "are_read"), [("not (c > 'a' or lower(c) = 'x')", True), ("c = 'x'", True), ("c like 'x%'", False)]
+)
+def test_definitions_are_read_for_a_filter_that_may_name_an_index(text, are_read):
+    files = Mock(**{"indexes.return_value": {}})
+    question = Question(predicate=parse(text), schema=SCHEMA, files=files, reads_logs=True, key_spec=Mock())
+    assert list(EXPRESSION_KIND.leaves(question, Asked(SLICES.empty_table(), []))) == []
+    assert files.indexes.called is are_read
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 import pyarrow as pa
 
+from pyhudi.index.asking import slices_placed
 from pyhudi.index.required_values import values_required
-from pyhudi.index.secondary import secondary_values, slices_placed
+from pyhudi.index.secondary import secondary_values
 from pyhudi.predicate import parse
 from pyhudi.state.index_definition import IndexDefinition
 

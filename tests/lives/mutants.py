@@ -297,7 +297,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a bloom filter of an expression leaves out what logs have",
-        (("pyhudi.queries.index_filters._has_logs", by_bases),),
+        (("pyhudi.index.expressions.has_logs", by_bases),),
         lambda setting: setting.is_indexed and setting.is_logged,
     ),
     Mutant(

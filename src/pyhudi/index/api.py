@@ -1,10 +1,11 @@
-"""What a kind of index says of itself: where a key is, or how that is found. Start at `Index`.
+"""What a kind of index says of itself: where a key is or how that is found, and which files a filter leaves.
 
-A new kind is one file beside this one and its line in `choice`; nothing outside this room asks which kind an index is.
+A new kind is one file beside this one, with an `IndexKind`, and its line in `choice`; nothing outside this room asks
+which kind an index is. Start at `IndexKind`.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -13,11 +14,12 @@ import pyarrow as pa
 
 from pyhudi.engine.api import Engine, KeyedRows, Moves
 from pyhudi.filegroup.model import FileSlice
+from pyhudi.index.asking import Leaves
 from pyhudi.kernels.bucket import BucketHash
 from pyhudi.options import Settings
 from pyhudi.storage.api import Storage
 
-__all__ = ["Hashing", "Index", "MakeIndex", "Narrow", "Place", "Recheck", "keep_all"]
+__all__ = ["Hashing", "Index", "IndexKind", "MakeIndex", "Narrow", "Place", "Recheck", "keep_all"]
 
 
 class Place(StrEnum):
@@ -129,3 +131,13 @@ class Index:
 
 MakeIndex = Callable[[Settings, Sequence[str]], Index]
 """Makes an index of its kind from options and the fields of the record key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexKind:
+    """A kind of index: what writes look keys up by, what filters leave files out by, or both."""
+
+    types: Mapping[str, MakeIndex] = field(default_factory=dict)
+    """The values of `hoodie.index.type` by which a table has it."""
+    leaves: Leaves | None = None
+    """Asked by each filter; None: it knows nothing of values."""

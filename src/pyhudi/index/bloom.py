@@ -20,7 +20,7 @@ from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import BaseFile, FileSlice
 from pyhudi.formats.bloom import might_contain
 from pyhudi.formats.parquet import base_file_footer, read_footer
-from pyhudi.index.api import Index, Place
+from pyhudi.index.api import Index, IndexKind, Place
 from pyhudi.index.stored_keys import base_scan
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.stats.values import decode_bounds
@@ -29,12 +29,11 @@ from pyhudi.storage.api import Storage
 
 __all__ = [
     "BLOOM",
+    "BLOOM_KIND",
     "BLOOM_MOVES",
     "GLOBAL_BLOOM",
     "USE_METADATA",
-    "bloom",
     "by_metadata",
-    "global_bloom",
     "may_hold_told",
     "prune_file",
     "told_key_ranges",
@@ -96,15 +95,18 @@ BLOOM: Final = Index(name="BLOOM", place=Place.PARTITION, narrow=_pruned)
 GLOBAL_BLOOM: Final = Index(name="GLOBAL_BLOOM", place=Place.TABLE, narrow=_pruned)
 
 
-def bloom(settings: Settings, key_fields: Sequence[str]) -> Index:
+def _bloom(settings: Settings, key_fields: Sequence[str]) -> Index:
     """Return the index that reads the footers of a row's partition first."""
     return replace(BLOOM, asks_metadata=settings.get(USE_METADATA))
 
 
-def global_bloom(settings: Settings, key_fields: Sequence[str]) -> Index:
+def _global_bloom(settings: Settings, key_fields: Sequence[str]) -> Index:
     """Return the index that reads the footers of all partitions first."""
     made = GLOBAL_BLOOM.moving(follows=settings.get(BLOOM_MOVES))
     return replace(made, asks_metadata=settings.get(USE_METADATA))
+
+
+BLOOM_KIND: Final = IndexKind(types={BLOOM.name: _bloom, GLOBAL_BLOOM.name: _global_bloom})
 
 
 def by_metadata(index: Index, files: FileIndex) -> Index:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from pyhudi.index.api import Hashing, Index, Place
+from pyhudi.index.api import Hashing, Index, IndexKind, Place
 from pyhudi.kernels.bucket import BucketHash
 from pyhudi.options import Settings, between, option
 from pyhudi.state.config import names_of
 
-__all__ = ["BUCKET", "BUCKETS", "BUCKET_FIELDS", "bucket", "hashing_of"]
+__all__ = ["BUCKET", "BUCKETS", "BUCKET_FIELDS", "BUCKET_KIND", "hashing_of"]
 
 BUCKET: Final = "BUCKET"
 BUCKETS: Final = option(
@@ -24,7 +24,7 @@ BUCKET_FIELDS: Final = option(
 )
 
 
-def bucket(settings: Settings, key_fields: Sequence[str]) -> Index:
+def _bucket(settings: Settings, key_fields: Sequence[str]) -> Index:
     """Return the index whose buckets options name."""
     return Index(name=BUCKET, place=Place.BUCKET, hashing=hashing_of(settings, key_fields), begins_with_log=True)
 
@@ -37,3 +37,6 @@ def hashing_of(settings: Settings, key_fields: Sequence[str]) -> Hashing:
             hash_fields=names_of(settings.get(BUCKET_FIELDS)) or tuple(key_fields), key_fields=tuple(key_fields)
         ),
     )
+
+
+BUCKET_KIND: Final = IndexKind(types={BUCKET: _bucket})

@@ -11,33 +11,37 @@ from typing import Any, Final
 
 from pyhudi.errors import NotBuilt, OptionError
 from pyhudi.index.api import Index, MakeIndex
-from pyhudi.index.bloom import BLOOM, BLOOM_MOVES, GLOBAL_BLOOM, USE_METADATA, bloom, global_bloom
-from pyhudi.index.bucket import BUCKET, BUCKET_FIELDS, BUCKETS, bucket
-from pyhudi.index.record import GLOBAL_RECORD, OLD_RECORD, RECORD, RECORD_MOVES, global_record, old_record, record
-from pyhudi.index.simple import GLOBAL_SIMPLE, SIMPLE, SIMPLE_MOVES, global_simple, simple
+from pyhudi.index.bloom import BLOOM_KIND, BLOOM_MOVES, GLOBAL_BLOOM, USE_METADATA
+from pyhudi.index.bucket import BUCKET_FIELDS, BUCKET_KIND, BUCKETS
+from pyhudi.index.expressions import EXPRESSION_KIND
+from pyhudi.index.record import GLOBAL_RECORD, OLD_RECORD, RECORD, RECORD_KIND, RECORD_MOVES
+from pyhudi.index.secondary import SECONDARY_KIND
+from pyhudi.index.simple import GLOBAL_SIMPLE, SIMPLE_KIND, SIMPLE_MOVES
+from pyhudi.index.skipping import SKIPPING_KIND
 from pyhudi.options import Option, Settings, one_of, option
 from pyhudi.state.config import TableConfig
 
-__all__ = ["INDEX_TYPE", "index_declaration", "index_of", "may_leave_rows", "require_same_index"]
+__all__ = ["INDEX_KINDS", "INDEX_TYPE", "index_declaration", "index_of", "may_leave_rows", "require_same_index"]
 
-_KINDS: Final[Mapping[str, MakeIndex]] = MappingProxyType(
-    {
-        SIMPLE.name: simple,
-        GLOBAL_SIMPLE.name: global_simple,
-        BLOOM.name: bloom,
-        GLOBAL_BLOOM.name: global_bloom,
-        GLOBAL_RECORD.name: global_record,
-        OLD_RECORD.name: old_record,
-        RECORD.name: record,
-        BUCKET: bucket,
-    }
+INDEX_KINDS: Final = (
+    SIMPLE_KIND,
+    BUCKET_KIND,
+    RECORD_KIND,
+    SECONDARY_KIND,
+    SKIPPING_KIND,
+    BLOOM_KIND,
+    EXPRESSION_KIND,
+)
+"""In the order in which filters ask them: those of rows first."""
+_TYPES: Final[Mapping[str, MakeIndex]] = MappingProxyType(
+    {name: make for kind in INDEX_KINDS for name, make in kind.types.items()}
 )
 INDEX_TYPE: Final = option(
     "hoodie.index.type",
     "SIMPLE",
     "How keys are found. Kept in the table's properties when a table is created with it, and when a write first names "
     "BUCKET, a GLOBAL kind or RECORD_LEVEL_INDEX; a write that forgets it takes the table's.",
-    parse=one_of(*_KINDS),
+    parse=one_of(*_TYPES),
 )
 _LOOKING_EVERYWHERE: Final = frozenset(
     {GLOBAL_SIMPLE.name, GLOBAL_BLOOM.name, OLD_RECORD.name, GLOBAL_RECORD.name, "HBASE", "INMEMORY"}
@@ -63,7 +67,7 @@ def index_of(settings: Settings, config: TableConfig) -> Index:
     said = settings.over(Settings(_kept(config)))
     for each in _OPTIONS:
         said.get(each)
-    return _KINDS[said.get(INDEX_TYPE)](said, config.record_key)
+    return _TYPES[said.get(INDEX_TYPE)](said, config.record_key)
 
 
 def index_declaration(settings: Settings, key_fields: Sequence[str]) -> dict[str, str]:
@@ -73,7 +77,7 @@ def index_declaration(settings: Settings, key_fields: Sequence[str]) -> dict[str
     """
     if not settings.has(INDEX_TYPE):
         return {}
-    index = _KINDS[settings.get(INDEX_TYPE)](settings, key_fields)
+    index = _TYPES[settings.get(INDEX_TYPE)](settings, key_fields)
     kept = {INDEX_TYPE.key: index.name}
     if index.hashing is None:
         return kept
@@ -133,7 +137,7 @@ def _kept(config: TableConfig) -> Mapping[str, str]:
     kind = config.index.get(INDEX_TYPE.key)
     if kind is None:
         return {}
-    if kind.upper() not in _KINDS:
+    if kind.upper() not in _TYPES:
         raise NotBuilt(
             "pyhudi does not have this table's index yet; write it with Apache Hudi", key=INDEX_TYPE.key, index=kind
         )

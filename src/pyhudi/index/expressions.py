@@ -1,18 +1,22 @@
 """Filters that name what an expression index has: its values take the place of a function in the filter.
 
-Pure. Start at `with_indexes`.
+Start at `EXPRESSION_KIND`, then `with_indexes`.
 
 Spec: format/metadata-table 8.8.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pyhudi.errors import InvalidInput
+from pyhudi.index.api import IndexKind
+from pyhudi.index.asking import Answer, Asked, Question, has_logs
+from pyhudi.index.skipping import slices_matching
 from pyhudi.metadata.expressions import expression_of, follows_zone, type_of
 from pyhudi.metadata.names import EXPRESSION_PREFIX
 from pyhudi.metadata.partitions.expression_blooms import has_same_text
@@ -20,11 +24,11 @@ from pyhudi.predicate import Binary, Call, Column, Expression, InList, Literal, 
 from pyhudi.predicate.model import rewrite, walk
 from pyhudi.state.index_definition import IndexDefinition
 
-__all__ = ["INDEXED_BY", "IndexedFilter", "calls_functions", "identities_asked", "values_asked", "with_indexes"]
+__all__ = ["EXPRESSION_KIND", "INDEXED_BY", "IndexedFilter", "values_asked", "with_indexes"]
 
 INDEXED_BY: Final = ("column_stats", "bloom_filters")
 """The types of expression indexes: bounds of files, and a filter a base file."""
-_FILTERS: Final = "bloom_filters"
+_STATS, _FILTERS = INDEXED_BY
 _UTC: Final = "UTC"
 _COLUMN: Final = "index of {}"
 """How the values of an index are called in a filter: no column of a table has a blank in its name."""
@@ -39,11 +43,6 @@ class IndexedFilter:
     """The table's columns, and those of the indexes."""
     indexes: Mapping[str, IndexDefinition]
     """By the name that their values have in the filter."""
-
-
-def calls_functions(expression: Expression) -> bool:
-    """Return whether a filter may name what an expression index has."""
-    return any(isinstance(node, Call) for node in walk(expression))
 
 
 def with_indexes(
@@ -91,7 +90,7 @@ def values_asked(found: IndexedFilter) -> Iterator[tuple[IndexDefinition, pa.Arr
             yield definition, texts
 
 
-def identities_asked(
+def _identities_asked(
     required: Mapping[str, pa.Array], schema: pa.Schema, defined: Mapping[str, IndexDefinition]
 ) -> Iterator[tuple[IndexDefinition, pa.Array]]:
     """Yield, as `values_asked` does, of each filter of a column itself the values that a filter requires of it.
@@ -122,3 +121,47 @@ def _holds(definition: IndexDefinition, schema: pa.Schema) -> bool:
         return definition.zone == _UTC or not follows_zone(definition, schema)
     except InvalidInput:
         return False
+
+
+def _leaves(question: Question, asked: Asked) -> Iterator[Answer]:
+    calls_functions = any(isinstance(node, Call) for node in walk(question.predicate))
+    if not calls_functions and not question.required:
+        return
+    filter_of_column = _identities_asked(question.required, question.schema, question.defined)
+    yield from _by_filters(question, asked, filter_of_column)
+    if not calls_functions:
+        return
+    found = with_indexes(question.predicate, question.schema, question.defined, _STATS)
+    if found is not None and (told := _stats_of(question, asked, found)) is not None:
+        names = ", ".join(sorted(one.partition for one in found.indexes.values()))
+        yield Answer(names, slices_matching(asked.slices, found.expression, found.schema, told))
+    if (found := with_indexes(question.predicate, question.schema, question.defined, _FILTERS)) is not None:
+        yield from _by_filters(question, asked, values_asked(found))
+
+
+def _by_filters(
+    question: Question, asked: Asked, wanted: Iterable[tuple[IndexDefinition, pa.Array]]
+) -> Iterator[Answer]:
+    """Yield which slices may hold what the filter is equal to; one with logs, which have no filters, may."""
+    slices = asked.slices
+    for definition, values in wanted:
+        is_base = pc.and_(slices.column("base").combine_chunks().is_valid(), pc.invert(has_logs(slices)))
+        bases = slices.filter(is_base).select(["partition", "base"]).rename_columns(["partition", "name"])
+        may_hold = question.files.files_holding(definition.partition, bases, values)
+        if may_hold is not None:
+            everything = pa.repeat(pa.scalar(True), slices.num_rows)
+            yield Answer(definition.partition, pc.replace_with_mask(everything, is_base, may_hold))
+
+
+def _stats_of(question: Question, asked: Asked, found: IndexedFilter) -> pa.Table | None:
+    """Read the statistics of indexes, under the names that they have in a filter."""
+    parts = []
+    for name, one in found.indexes.items():
+        told = question.files.stats(one.partition, one.fields, asked.partitions)
+        if told is not None:
+            at = told.schema.get_field_index("columnName")
+            parts.append(told.set_column(at, told.schema.field(at), pa.repeat(pa.scalar(name), told.num_rows)))
+    return pa.concat_tables(parts) if parts else None
+
+
+EXPRESSION_KIND: Final = IndexKind(leaves=_leaves)

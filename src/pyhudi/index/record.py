@@ -1,12 +1,13 @@
-"""The indexes by which the metadata table says of each key where it is. Start at `told_places`.
+"""The indexes by which the metadata table says of each key where it is. Start at `RECORD_KIND`, then `told_places`.
 
 RECORD_INDEX, or GLOBAL_RECORD_LEVEL_INDEX, looks in all partitions; RECORD_LEVEL_INDEX in the one that a row is for.
+A filter that says which keys a row has to have asks for their places, whatever the index of writes is.
 
 Spec: format/metadata-table 8.6, 9.
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -17,8 +18,10 @@ from pyhudi.engine.api import FILE_INDEX, KEY, LOCATED, PARTITION, Engine, Keyed
 from pyhudi.engine.frames import LocalFrame
 from pyhudi.errors import CorruptData
 from pyhudi.filegroup.model import FileSlice
-from pyhudi.index.api import Index, Place
+from pyhudi.index.api import Index, IndexKind, Place
+from pyhudi.index.asking import Answer, Asked, Question, answer_by_places
 from pyhudi.index.lookup import WantedKeys
+from pyhudi.index.required_keys import keys_required, may_require_keys
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.record_places import PLACES, keys_by_shard, places_in_shard
 from pyhudi.metadata.state import MetadataTable, open_metadata
@@ -31,12 +34,10 @@ __all__ = [
     "GLOBAL_RECORD",
     "OLD_RECORD",
     "RECORD",
+    "RECORD_KIND",
     "RECORD_MOVES",
     "find_places",
-    "global_record",
     "has_places",
-    "old_record",
-    "record",
     "told_places",
 ]
 
@@ -53,19 +54,36 @@ RECORD: Final = Index(name="RECORD_LEVEL_INDEX", place=Place.PARTITION, is_told=
 _log = logging.getLogger("pyhudi.index")
 
 
-def global_record(settings: Settings, key_fields: Sequence[str]) -> Index:
+def _global_record(settings: Settings, key_fields: Sequence[str]) -> Index:
     """Return the index that the metadata table answers for."""
     return GLOBAL_RECORD.moving(follows=settings.get(RECORD_MOVES))
 
 
-def old_record(settings: Settings, key_fields: Sequence[str]) -> Index:
+def _old_record(settings: Settings, key_fields: Sequence[str]) -> Index:
     """Return the same under its old name."""
     return OLD_RECORD.moving(follows=settings.get(RECORD_MOVES))
 
 
-def record(settings: Settings, key_fields: Sequence[str]) -> Index:
+def _record(settings: Settings, key_fields: Sequence[str]) -> Index:
     """Return the index that the metadata table answers for, which looks for a key in the partition of its row."""
     return RECORD
+
+
+def _leaves(question: Question, asked: Asked) -> Iterator[Answer]:
+    config, name = question.files.state.config, MetadataPartition.RECORD_INDEX
+    if name not in config.metadata_partitions or not config.populates_meta_fields:
+        return
+    if not question.required or not may_require_keys(question.required, config.record_key):
+        return
+    keys = keys_required(question.required, question.key_spec())
+    if keys is not None:
+        places = question.files.places_of_keys(keys, asked.partitions, asked.slices.num_rows)
+        yield from answer_by_places(name, places, question, asked)
+
+
+RECORD_KIND: Final = IndexKind(
+    types={GLOBAL_RECORD.name: _global_record, OLD_RECORD.name: _old_record, RECORD.name: _record}, leaves=_leaves
+)
 
 
 def has_places(state: TableState) -> bool:

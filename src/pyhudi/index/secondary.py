@@ -1,17 +1,21 @@
-"""Filters that say which values a column with a secondary index has to have. Pure. Start at `secondary_values`.
+"""Secondary indexes: a filter that says which values an indexed column has to have asks for the places of these rows.
+
+Start at `SECONDARY_KIND`.
 
 Spec: format/metadata-table 8.7.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from pyhudi.index.api import IndexKind
+from pyhudi.index.asking import Answer, Asked, Question, answer_by_places
 from pyhudi.metadata.names import SECONDARY_PREFIX
 from pyhudi.state.index_definition import IndexDefinition
 
-__all__ = ["secondary_values", "slices_placed"]
+__all__ = ["SECONDARY_KIND", "secondary_values"]
 
 
 def secondary_values(
@@ -27,12 +31,12 @@ def secondary_values(
             yield by_column[name], values
 
 
-def slices_placed(slices: pa.Table, places: pa.Table) -> pa.BooleanArray:
-    """Return which slices are of the file groups of some places.
+def _leaves(question: Question, asked: Asked) -> Iterator[Answer]:
+    if not question.required:
+        return
+    for definition, values in secondary_values(question.required, question.defined):
+        places = question.files.places_of_values(definition.partition, values)
+        yield from answer_by_places(definition.partition, places, question, asked)
 
-    Shape: n of `filegroup.view.SLICES`, `metadata.record_places.PLACES` -> n booleans.
-    """
-    ours, theirs = (
-        pc.binary_join_element_wise(one.column("partition"), one.column("file_id"), "/") for one in (slices, places)
-    )
-    return pc.is_in(ours.combine_chunks(), value_set=pc.unique(theirs))
+
+SECONDARY_KIND: Final = IndexKind(leaves=_leaves)

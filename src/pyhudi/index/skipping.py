@@ -1,12 +1,12 @@
 """Leave out files and partitions whose statistics say that no row of them matches a filter.
 
-Pure: statistics as the metadata table stores them in, one answer a slice or partition out. What has no statistics, or
-none that are certain, may match. Start at `slices_matching`.
+What has no statistics, or none that are certain, may match. Start at `SKIPPING_KIND`, then `slices_matching`, which is
+pure: statistics as the metadata table stores them in, one answer a slice out.
 
 Spec: format/metadata-table 8.4, 8.5.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,11 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from pyhudi.index.api import IndexKind
+from pyhudi.index.asking import Answer, Asked, Question
 from pyhudi.metadata.keys import partition_id
+from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.stats.values import decode_bounds
 from pyhudi.predicate import ColumnRanges, Expression, Statistics, fields_of, files_matching
 
-__all__ = ["partitions_matching_stats", "skippable_columns", "slices_matching"]
+__all__ = ["SKIPPING_KIND", "partitions_matching_stats", "skippable_columns", "slices_matching"]
 
 _LONG_BYTES: Final = 2048
 """A column of nulls only takes less: of one that takes more, Apache Hudi knew no statistics and counted all as null."""
@@ -27,6 +30,17 @@ _LONG_BYTES: Final = 2048
 def skippable_columns(expression: Expression, schema: pa.Schema) -> tuple[str, ...]:
     """Name the columns whose statistics a filter can be tested against: of structs there are none."""
     return tuple(name for name in fields_of(expression, schema) if not pt.is_nested(schema.field(name).type))
+
+
+def _leaves(question: Question, asked: Asked) -> Iterator[Answer]:
+    columns = skippable_columns(question.predicate, question.schema)
+    name = MetadataPartition.COLUMN_STATS
+    told = question.files.stats(name, columns, asked.partitions) if columns else None
+    if told is not None:
+        yield Answer(name, slices_matching(asked.slices, question.predicate, question.schema, told))
+
+
+SKIPPING_KIND: Final = IndexKind(leaves=_leaves)
 
 
 def slices_matching(slices: pa.Table, expression: Expression, schema: pa.Schema, stats: pa.Table) -> pa.BooleanArray:
