@@ -4,7 +4,7 @@ import pytest
 from tests.building import TINY_FILTERS, TableBuilder, trip, trips
 from tests.metadata.checking import metadata_of, new_table, rows
 
-from pyhudi.errors import WriteConflict
+from pyhudi.errors import Unsupported, WriteConflict
 from pyhudi.metadata.definitions import define_index
 from pyhudi.metadata.partitions.api import first_groups
 from pyhudi.metadata.partitions.kinds import kind_of
@@ -21,8 +21,8 @@ BY_PARTITION = "hoodie.metadata.record.level.index.enable"
 LATE = "20990101000000000"
 
 
-def opened(table):
-    definition = IndexDefinition(partition=X, type="column_stats", fields=("uuid",), options={"expr": "upper"})
+def opened(table, *, column="uuid"):
+    definition = IndexDefinition(partition=X, type="column_stats", fields=(column,), options={"expr": "upper"})
     state = open_state(table.state.storage, table.state.env)
     define_index(state, definition)
     groups = first_groups(kind_of(X, {X: definition}), Settings(), {})
@@ -38,6 +38,15 @@ def test_writers_tell_a_partition_that_is_being_built_of_their_files():
     written = [name for name in names if ".log.1_" in name and not name.endswith("_0-0-0")]
     assert len(written) >= 1
     assert table.scan(filter="upper(uuid) = 'C'").count() == 1  # no reader asks it
+
+
+def test_no_write_begins_beside_an_index_of_values_that_only_apache_hudi_computes():
+    table = new_table()
+    opened(table, column="fare")  # Spark casts a number to text first
+    with pytest.raises(Unsupported, match="a metadata table that is being built"):
+        table.upsert(rows("c"))
+    assert table.inspect.pending().num_rows == 0
+    assert table.upsert(rows("c"), options={"hoodie.metadata.enable": "false"}).inserted == 1
 
 
 def test_what_was_opened_before_is_opened_anew():

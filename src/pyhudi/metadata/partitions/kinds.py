@@ -105,25 +105,26 @@ def left_behind(state: TableState, columns: Callable[[], pa.Schema]) -> list[str
 
     Cost: as `kinds_for`; the columns are asked for where there are partitions that only the definitions tell of.
     """
-    names = state.config.metadata_partitions
-    unknown = _unknown(state, names)
-    defined = definitions_for(state, filter(is_by_definition, names))
+    return _not_kept(state, state.config.metadata_partitions, columns)
+
+
+def built_by_others(state: TableState, columns: Callable[[], pa.Schema]) -> list[str]:
+    """Name the partitions that are being built and that only Apache Hudi builds, or without `files`, all of them.
+
+    Arguments, Cost: as `left_behind`.
+    """
+    building = state.config.partitions_being_built
+    return _not_kept(state, building, columns) if lists_files(state.config.metadata_partitions) else [*building]
+
+
+def _not_kept(state: TableState, names: Sequence[str], columns: Callable[[], pa.Schema]) -> list[str]:
+    defined = definitions_for(state, names)
+    unknown = [name for name in names if _kind(name, defined) is None]
     asked = [one for name, one in defined.items() if name in names and name not in unknown and is_by_definition(name)]
     if not asked:
         return unknown
     schema = columns()
     return [*unknown, *(one.partition for one in asked if not can_keep(one, schema))]
-
-
-def built_by_others(state: TableState) -> list[str]:
-    """Name the partitions that are being built and that only Apache Hudi builds, or without `files`, all of them."""
-    building = state.config.partitions_being_built
-    return _unknown(state, building) if lists_files(state.config.metadata_partitions) else [*building]
-
-
-def _unknown(state: TableState, names: Sequence[str]) -> list[str]:
-    defined = definitions_for(state, names)
-    return [name for name in names if _kind(name, defined) is None]
 
 
 def first_partitions(config: TableConfig, settings: Settings) -> tuple[str, ...]:

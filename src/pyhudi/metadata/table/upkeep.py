@@ -91,7 +91,7 @@ def building_refusals(state: TableState) -> list[Refusal]:
 
     Others are told of each write, also where Apache Hudi builds them.
     """
-    found = built_by_others(state)
+    found = built_by_others(state, lambda: _columns(state, load_timeline(state)))
     way_out = "pass hoodie.metadata.enable=false to this call, which drops the metadata table first"
     feature = "a metadata table that is being built"
     return [Refusal(feature=feature, way_out=way_out, found=", ".join(found))] if found else []
