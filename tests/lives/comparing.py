@@ -150,7 +150,7 @@ def require_projected(world: World, chance: Random) -> None:
 
 
 def _are_archived(instants: set[str], world: World) -> bool:
-    """Return whether there are such commits in the archive: a write may archive itself, so that nobody saw it."""
+    """Return whether there are such commits in the archive: a write may archive itself before it is remembered."""
     archive = world.open().timeline.archive
     return any(archive.completion_of(InstantTime(one)) is not None for one in instants)
 

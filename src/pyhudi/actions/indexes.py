@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyhudi.errors import InvalidInput, NotBuilt, WriteConflict
 from pyhudi.metadata.definitions import (
     define_index,
+    definitions_for,
     drop_definitions,
     read_definitions,
     read_indexes,
@@ -22,7 +23,7 @@ from pyhudi.metadata.definitions import (
 from pyhudi.metadata.expressions import FUNCTIONS, follows_zone, type_of
 from pyhudi.metadata.names import EXPRESSION_PREFIX, KEPT_UP, SECONDARY_PREFIX, MetadataPartition
 from pyhudi.metadata.partitions.expression_blooms import has_same_text
-from pyhudi.metadata.partitions.kinds import KINDS, first_partitions, is_by_partition, kind_of
+from pyhudi.metadata.partitions.kinds import KINDS, first_partitions, is_by_partition, kind_of, kinds_of
 from pyhudi.metadata.secondary_keys import can_index
 from pyhudi.metadata.table.building import close_groups
 from pyhudi.metadata.table.upkeep import planned_partitions
@@ -291,11 +292,10 @@ def _spelled(definition: IndexDefinition | None) -> str:
 def _with_dependents(state: TableState, partition: str) -> tuple[str, ...]:
     """Name what goes with a partition.   Raises: InvalidInput where indexes rest on it that are to be dropped first."""
     kept = state.config.partitions_kept_up
-    if partition == MetadataPartition.RECORD_INDEX:
-        known = {*kept, *planned_partitions(state, load_timeline(state))}
-        resting = sorted(one for one in known if one.startswith(SECONDARY_PREFIX))
-        if resting:
-            raise InvalidInput("secondary indexes rest on the record index; drop these first", indexes=resting)
+    known = {*kept, *planned_partitions(state, load_timeline(state))}
+    resting = [one.name for one in kinds_of(known, definitions_for(state, known)) if one.rests_on == partition]
+    if resting:
+        raise InvalidInput("other indexes rest on this one; drop these first", index=partition, indexes=resting)
     goes_with = MetadataPartition.PARTITION_STATS.value
     is_stats = partition == MetadataPartition.COLUMN_STATS and goes_with in kept
     return (partition, goes_with) if is_stats else (partition,)

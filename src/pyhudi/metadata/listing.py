@@ -7,7 +7,6 @@ Spec: format/metadata-table 8.3.
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from pyhudi.metadata.file_listing import joined_files, paths_of, read_files
 from pyhudi.metadata.filters import files_holding
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_id
 from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.partitions.kinds import kinds_of
 from pyhudi.metadata.record_places import keys_by_shard, read_places
 from pyhudi.metadata.secondary_places import secondary_places
 from pyhudi.metadata.state import MetadataTable, has_other_layout, open_metadata
@@ -105,9 +105,12 @@ class _MetadataIndex:
     ) -> pa.Table | None:
         if kind not in self.state.config.metadata_partitions:
             return None
-        is_of_newest = kind == MetadataPartition.PARTITION_STATS
-        read = partial(read_stats, columns=columns, partitions=partitions, is_of_newest=is_of_newest)
-        return self._asked(lambda table: read(table, self.timeline, kind))
+
+        def read(table: MetadataTable) -> pa.Table | None:
+            is_of_newest = any(one.is_of_newest for one in kinds_of([kind], table.definitions))
+            return read_stats(table, self.timeline, kind, columns, partitions, is_of_newest=is_of_newest)
+
+        return self._asked(read)
 
     def files_holding(self, kind: str, files: pa.Table, values: AskedValues) -> pa.BooleanArray | None:
         if kind not in self.state.config.metadata_partitions:

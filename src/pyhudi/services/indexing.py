@@ -17,7 +17,7 @@ from pyhudi.errors import InvalidInput, NotBuilt, WriteConflict
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.metadata.definitions import define_record_index, definitions_for, read_indexes
 from pyhudi.metadata.listing import file_index
-from pyhudi.metadata.names import SECONDARY_PREFIX, MetadataPartition
+from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.partitions.api import Need, first_groups
 from pyhudi.metadata.partitions.kinds import KINDS, is_by_partition, kinds_of
 from pyhudi.metadata.table.building import FilledGroups, OpenedGroups, fill_groups, open_groups, show_groups
@@ -114,7 +114,7 @@ class Indexing:
         unknown = set(names) - {kind.name for kind in kinds_of(names, definitions_for(state, names))}
         if unknown:
             raise NotBuilt("pyhudi does not build these indexes; let Apache Hudi do it", partitions=sorted(unknown))
-        _require_record_index(state, names)
+        _require_what_they_rest_on(state, names)
         counts = again_where_cleaned(partial(_rows_counts, call, state, names))
         with call.hold() as lease:
             require_lease(lease)
@@ -122,7 +122,7 @@ class Indexing:
             if set(names) <= set(state.config.metadata_partitions):  # since it was looked at, by a repair
                 return Indexed(filled=(), up_to=_up_to(timeline))
             _require_metadata_table(state)
-            _require_record_index(state, names)
+            _require_what_they_rest_on(state, names)
             pin = put_pin(state, newest_time(timeline) or instant.requested_time, _PIN_SECONDS)
             groups = _groups(call, state, timeline, names, counts)
             state, opened = open_groups(state, timeline, groups, call.times.issue(newest_time(timeline)))
@@ -159,14 +159,16 @@ def _require_metadata_table(state: TableState) -> None:
         raise NotBuilt("indexes are in the metadata table, which this table lacks; table.repair('files') builds it")
 
 
-def _require_record_index(state: TableState, names: Sequence[str]) -> None:
-    """Check that there is what secondary indexes rest on: since a plan was made the metadata table may be another."""
-    resting = sorted(one for one in names if one.startswith(SECONDARY_PREFIX))
-    if resting and MetadataPartition.RECORD_INDEX not in {*state.config.metadata_partitions, *names}:
+def _require_what_they_rest_on(state: TableState, names: Sequence[str]) -> None:
+    """Check that there is what indexes rest on: since a plan was made the metadata table may be another."""
+    has = {None, *state.config.metadata_partitions, *names}
+    resting = [one for one in kinds_of(names, definitions_for(state, names)) if one.rests_on not in has]
+    if resting:
         raise InvalidInput(
-            "secondary indexes rest on the record index, which the table has no more since they were planned: create"
-            " it again, or drop these",
-            indexes=resting,
+            "an index rests on another, which the table has no more since it was planned: create that one again, or"
+            " drop this one",
+            indexes=sorted(one.name for one in resting),
+            rest_on=sorted({str(one.rests_on) for one in resting}),
         )
 
 

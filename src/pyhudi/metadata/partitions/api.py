@@ -215,6 +215,10 @@ class PartitionKind(Protocol):
         """
 
     @property
+    def rests_on(self) -> str | None:
+        """Return the partition without which it tells nothing; None for one that stands alone."""
+
+    @property
     def key_hash(self) -> KeyHash:
         """Return the hash that names the file group of each record key."""
 

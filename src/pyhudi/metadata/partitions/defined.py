@@ -36,6 +36,7 @@ class DefinedKind:
     is_defined: bool = False
     is_of_newest: bool = False
     is_by_partition: bool = False
+    rests_on: str | None = None
 
     @property
     def name(self) -> str:

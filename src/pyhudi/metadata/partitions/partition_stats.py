@@ -52,6 +52,7 @@ class PartitionStatsKind:
     is_of_newest: bool = True
     is_by_partition: bool = False
     key_hash: KeyHash = SHARD_HASH
+    rests_on: str | None = None
 
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return what the options say, for a table that has partitions."""

@@ -118,6 +118,7 @@ class RecordIndexKind:
     is_of_newest: bool = True
     is_by_partition: bool = False
     key_hash: KeyHash = SHARD_HASH
+    rests_on: str | None = None
 
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return what the options say; a table that keeps the index of this name has it, too."""

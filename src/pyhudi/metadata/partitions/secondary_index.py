@@ -21,7 +21,7 @@ from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.slice_keys import rows_with_keys
 from pyhudi.hashing import SHARD_HASH, KeyHash
 from pyhudi.metadata.changed_keys import SliceChange
-from pyhudi.metadata.names import RecordKind
+from pyhudi.metadata.names import MetadataPartition, RecordKind
 from pyhudi.metadata.partitions.api import (
     Clean,
     Commit,
@@ -66,6 +66,7 @@ class SecondaryIndexKind(DefinedKind):
 
     needs: frozenset[Need] = frozenset({Need.ROWS})
     is_of_newest: bool = True
+    rests_on: str | None = MetadataPartition.RECORD_INDEX
 
     def groups(self, settings: Settings, records_count: int = 0) -> int:
         """Return as many as the record index would get."""

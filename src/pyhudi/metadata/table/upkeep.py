@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from pyhudi.errors import CorruptData, FileMissing, NotBuilt
 from pyhudi.metadata.definitions import define_column_stats, define_record_index, definitions_for, drop_definitions
-from pyhudi.metadata.names import SECONDARY_PREFIX, MetadataPartition, is_by_definition
+from pyhudi.metadata.names import MetadataPartition, is_by_definition
 from pyhudi.metadata.partitions.api import Records, TaskRunner, TellRows
 from pyhudi.metadata.partitions.changes import stats_columns
 from pyhudi.metadata.partitions.kinds import (
@@ -162,8 +162,9 @@ def _defined(state: TableState, timeline: Timeline) -> list[str]:
     """Name the indexes that are defined, and what they need; those that are planned stay with their builder."""
     defined = definitions_for(state, [MetadataPartition.RECORD_INDEX]).keys() - planned_partitions(state, timeline)
     found = sorted(filter(is_by_definition, defined))
-    has_places = MetadataPartition.RECORD_INDEX in defined or any(one.startswith(SECONDARY_PREFIX) for one in found)
-    return [*([MetadataPartition.RECORD_INDEX] if has_places else []), *found]
+    known = definitions_for(state, found)
+    needed = {one.rests_on for one in kinds_of(found, known) if one.rests_on is not None}
+    return [*sorted(needed | (defined - {*found})), *found]
 
 
 def planned_partitions(state: TableState, timeline: Timeline) -> set[str]:
