@@ -57,7 +57,9 @@ LEASE_MS = 301_000
 """Longer than a storage lock is respected."""
 MOVES = frozenset({WriteOperation.CLUSTER, WriteOperation.COMPACT, WriteOperation.LOG_COMPACT})
 _OF_ROWS = (MetadataPartition.RECORD_INDEX.value, SECONDARY_PREFIX)
-"""Other indexes have an entry a file, whose key ends with the file's."""
+"""Other indexes have an entry a file, whose key ends with the file's, or one a partition, which begins the file's."""
+_PARTITION_ID = 12
+"""How many characters of a file's key are of its partition."""
 _COMMIT_TIME = "_hoodie_commit_time"
 _BUCKETS = "hoodie.bucket.index.num.buckets"
 
@@ -375,8 +377,10 @@ def i16_an_index_that_was_built_is_whole(end: End) -> Iterator[str]:
     keys = file_keys(*(pa.array(column, pa.string()) for column in zip(*bases, strict=True))).to_pylist()
     for name in sorted(one for one in built if not one.startswith(_OF_ROWS)):
         told = read_entries(table, name, Wanted()).newest(state.config.table_version)["key"].to_pylist()
-        known = {key.decode()[-len(keys[0]) :] for key in told}
-        yield from (f"{name} says nothing of {file}" for file, key in zip(bases, keys, strict=True) if key not in known)
+        wanted = [key[:_PARTITION_ID] for key in keys] if name == MetadataPartition.PARTITION_STATS else keys
+        known = {key.decode()[-len(wanted[0]) :] for key in told}
+        lacking = [file for file, key in zip(bases, wanted, strict=True) if key not in known]
+        yield from (f"{name} says nothing of {file}" for file in lacking)
 
 
 def i17_what_a_savepoint_keeps_can_be_read(end: End) -> Iterator[str]:

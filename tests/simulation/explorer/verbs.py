@@ -5,6 +5,7 @@ Start at `upsert`.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -185,11 +186,13 @@ def log_compact() -> Verb:
     return Verb(about="log compact", do=do, means=lambda rows: rows)
 
 
-def build_index(index: str, column: str | None = None, **named: Any) -> Verb:
+def build_index(
+    index: str, column: str | None = None, options: Mapping[str, object] = MappingProxyType({}), **named: Any
+) -> Verb:
     """Build an index: `build_index("secondary", "fare")`."""
 
     def do(seat: Seat) -> Any:
-        return seat.table().create_index(index, column, options=seat.options, **named)
+        return seat.table().create_index(index, column, options={**seat.options, **options}, **named)
 
     return Verb(about=f"build {' '.join(filter(None, (index, column)))}", do=do, means=lambda rows: rows)
 

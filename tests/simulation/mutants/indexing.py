@@ -11,8 +11,19 @@ from pyhudi.timeline.view import Timeline
 
 SERVICE = "pyhudi.services.indexing"
 BUILDING = "pyhudi.metadata.table.building"
-KINDS = ("records", "values", "expression", "filters", "columns")
+KINDS = (
+    "records",
+    "own-records",
+    "values",
+    "expression",
+    "expression-filters",
+    "filters",
+    "columns",
+    "partitions",
+)
 """Scenarios, an index each."""
+LATE = {"own-records": 10, "expression-filters": 11, "partitions": 6}
+"""With which seeds it shows soon that an index of these was built too early."""
 
 
 def ready_alone(kinds_for: Callable[[TableState], Any]) -> Callable[[TableState], Any]:
@@ -58,6 +69,7 @@ MUTANTS: tuple[Mutant, ...] = (
             f"an index is built of what there was before writers knew of it: {kind}",
             f"index-{kind}",
             ((f"{SERVICE}.load_timeline", as_begun), (f"{SERVICE}._rows_counts", looking)),
+            seed=LATE.get(kind, 1),
         )
         for kind in KINDS
     ),

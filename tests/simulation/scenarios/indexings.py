@@ -13,6 +13,7 @@ ALONE = {
 }
 """The table has no index but the one that is built, and those that it rests on."""
 RECORDS = build_index("record_index")
+OWN_RECORDS = build_index("record_index", options={"hoodie.metadata.record.level.index.enable": True})
 VALUES = build_index("secondary", "rider")
 ONE = upsert(k1_b=5.0, n1_b=1.0)
 
@@ -28,6 +29,9 @@ SCENARIOS = {
     "index-records-dies": beside_a_writer(
         "the same, and one of them dies, or the one that builds stands still", RECORDS, events=DEATHS
     ),
+    "index-own-records": beside_a_writer(
+        "the record index of each partition is built while a writer commits", OWN_RECORDS
+    ),
     "index-values": beside_a_writer("a secondary index is built while a writer commits", VALUES, RECORDS),
     "index-values-dies": beside_a_writer(
         "the same, and one of them dies, or the one that builds stands still", VALUES, RECORDS, events=DEATHS
@@ -36,9 +40,18 @@ SCENARIOS = {
         "an expression index is built while a writer commits",
         build_index("expression", "uuid", expr="upper", name="up"),
     ),
+    "index-expression-filters": beside_a_writer(
+        "filters of an expression are built while a writer commits",
+        build_index("expression", "uuid", expr="upper", name="up", kind="bloom_filters"),
+    ),
     "index-filters": beside_a_writer("filters of keys are built while a writer commits", build_index("bloom_filters")),
     "index-columns": beside_a_writer(
         "statistics of columns are built while a writer commits", build_index("column_stats")
+    ),
+    "index-partitions": beside_a_writer(
+        "statistics of partitions are built while a writer commits",
+        build_index("partition_stats"),
+        build_index("column_stats"),
     ),
     "index-append": Scenario(
         about="the record index is built of logs, too, while a writer appends to these",
