@@ -162,9 +162,9 @@ def by_bases(_: object) -> Callable[..., pa.BooleanArray]:
 def but_one_file(widening: Callable[..., pa.Table]) -> Callable[..., pa.Table]:
     """Leave a file out of what widens the bounds of its partition."""
 
-    def widened(footers: pa.Table, *given: Any) -> pa.Table:
-        names = footers.column("fileName")
-        return widening(footers.filter(pc.not_equal(names, pc.min(names))), *given)
+    def widened(files: pa.Table, *given: Any, **more: Any) -> pa.Table:
+        names = files.column("fileName")
+        return widening(files.filter(pc.not_equal(names, pc.min(names))), *given, **more)
 
     return widened
 
@@ -172,8 +172,8 @@ def but_one_file(widening: Callable[..., pa.Table]) -> Callable[..., pa.Table]:
 def as_if_all(widening: Callable[..., pa.Table]) -> Callable[..., pa.Table]:
     """Take the files of a commit for all that their partitions have."""
 
-    def widened(*given: Any) -> pa.Table:
-        found = widening(*given)
+    def widened(*given: Any, **more: Any) -> pa.Table:
+        found = widening(*given, **more)
         at = found.schema.get_field_index("isTightBound")
         return found.set_column(at, found.schema.field(at), pa.repeat(pa.scalar(True), found.num_rows))
 
@@ -299,6 +299,16 @@ MUTANTS: tuple[Mutant, ...] = (
         "a bloom filter of an expression leaves out what logs have",
         (("pyhudi.index.expressions.has_logs", by_bases),),
         lambda setting: setting.is_indexed and setting.is_logged,
+    ),
+    Mutant(
+        "the bounds of an expression in a partition leave a file out",
+        (("pyhudi.metadata.partitions.expression_stats.partition_stats", but_one_file),),
+        is_indexed,
+    ),
+    Mutant(
+        "the bounds of an expression in a partition are those of its newest files",
+        (("pyhudi.metadata.partitions.expression_stats.partition_stats", as_if_all),),
+        is_indexed,
     ),
     Mutant(
         "the bounds of a partition leave a file out",

@@ -214,21 +214,23 @@ def draw_where(chance: Random, *, is_indexed: bool = False, has_added: bool = Fa
 
 
 def draw_indexed(chance: Random) -> Where:
-    """Draw a condition that an index serves."""
-    match chance.randrange(7):
+    """Draw a condition that an index serves, or that asks one for nulls."""
+    match chance.randrange(8):
         case 0:
             return Where("k", "=", chance.choice(KEYS))
         case 1:
-            return Where("s", "in", tuple(chance.sample(("", "u", "w"), chance.choice((1, 2)))))
+            return Where("s", "in", tuple(chance.sample(("", "u", "w", None), chance.choice((1, 2)))))
         case 2:
             return Where("ts", "in", tuple(sorted(chance.sample(range(30), 6))))
         case 3:
-            return Where("upper(p)", chance.choice(("=", "<", ">=")), chance.choice("XYZ"))
+            return Where("upper(p)", chance.choice(("=", "<", ">=", "is null")), chance.choice("XYZ"))
         case 4:
             return Where("lower(s)", chance.choice(("=", "is null", ">=")), chance.choice(("", "u", "w")))
         case 5:
             return Where("length(s)", chance.choice(("=", "is not null", "<")), chance.choice((0, 1)))
-    return Where("substring(s)", chance.choice(("=", "<", ">=")), chance.choice(("", "u", "w")))
+        case 6:
+            return Where("s", chance.choice(("is null", "is not null", "=")))
+    return Where("substring(s)", chance.choice(("=", "<", ">=", "is null")), chance.choice(("", "u", "w")))
 
 
 def literal(value: object) -> str:

@@ -167,6 +167,15 @@ STORED: Final[Mapping[str, Life]] = {
         index=CreateIndex("expression", "lower(s)", "bloom_filters"),
         table_type="mor",
     ),
+    "the bounds of an expression in a partition leave a file out": indexed(
+        Upsert(rows=(row(), row("b", p="y"))),
+        upsert(ts=2, s="w"),
+        upsert("b", p="y", ts=2, s="w"),
+        index=CreateIndex("expression", "lower(s)", "column_stats"),
+    ),
+    "the bounds of an expression in a partition are those of its newest files": indexed(
+        BulkInsert(rows=(row(s="w"),)), index=CreateIndex("expression", "lower(s)", "column_stats")
+    ),
     "the bounds of a partition leave a file out": indexed(
         Upsert(rows=(row(), row("b", p="y"))), upsert(n=7, ts=7), index=CreateIndex()
     ),
