@@ -40,6 +40,11 @@ def shorten(storage, path, left):
     return data
 
 
+def wrong(table):
+    """Return the parts of the metadata table that `check` says are to be built anew."""
+    return {one["repair"] for one in table.check().problems.to_pylist()}
+
+
 @pytest.mark.parametrize("left", [None, 0, -1], ids=["gone", "empty", "cut off"])
 @pytest.mark.parametrize("version", [6, 8, 9])
 def test_no_row_is_hidden_and_no_key_comes_twice(version, left, caplog):
@@ -48,6 +53,7 @@ def test_no_row_is_hidden_and_no_key_comes_twice(version, left, caplog):
     shorten(storage, max(logs), left)
     assert table.lookup(["a", "c", "d"]).num_rows == 3
     assert "table.repair('record_index')" in caplog.text
+    assert wrong(table) == {"record_index"}
     with pytest.raises(CorruptData):
         table.upsert(trips(trip("d", ts=9)), options=BY_INDEX)
     table.repair("record_index", options=OPTIONS)
@@ -56,7 +62,7 @@ def test_no_row_is_hidden_and_no_key_comes_twice(version, left, caplog):
     assert table.check().ok
 
 
-@pytest.mark.parametrize("left", [None, 0])
+@pytest.mark.parametrize("left", [None, 0, -1], ids=["gone", "empty", "cut off"])
 @pytest.mark.parametrize("version", [8, 9])
 def test_no_row_of_a_value_is_hidden(version, left, caplog):
     table = indexed(version)
@@ -64,6 +70,7 @@ def test_no_row_of_a_value_is_hidden(version, left, caplog):
     shorten(storage, max(logs), left)
     assert table.scan(filter="rider = 'x'").count() == 2
     assert "table.repair('secondary_index_rider')" in caplog.text
+    assert wrong(table) == {"secondary_index_rider"}
     table.repair("secondary_index_rider", options=OPTIONS)
     caplog.clear()
     assert table.scan(filter="rider = 'x'").count() == 2

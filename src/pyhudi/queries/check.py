@@ -15,6 +15,7 @@ from pyhudi.errors import CorruptData, FileMissing, HudiError, NotBuilt, Unsuppo
 from pyhudi.filegroup.file_index import FileIndex, storage_index
 from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
 from pyhudi.filegroup.names import parse_file
+from pyhudi.metadata.committed_logs import groups_of_rows
 from pyhudi.metadata.file_listing import read_files
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
 from pyhudi.metadata.names import MetadataPartition
@@ -204,7 +205,7 @@ def _unreadable(state: TableState, timeline: Timeline) -> dict[str, str]:
 
 def _wrong_entries(table: MetadataTable, partition: str) -> str:
     try:
-        for group in table.file_groups(partition):
+        for group in groups_of_rows(table, partition):
             slice_entries(table, group)
     except (CorruptData, FileMissing, Unsupported) as error:
         return str(error)
