@@ -1,7 +1,8 @@
 """Workloads of tables that grow: loads of any size, and reads that do not grow with the table. Start at `WORKLOADS`."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -261,6 +262,60 @@ class _TenThousandDirectories(_TenThousandPartitions):
         return None
 
 
+class _ManyColumns(Contender):
+    """Our writes and reads of a table of 2,000 columns, and of one of 500: the CPU of each, in ms."""
+
+    table_type = "COPY_ON_WRITE"
+
+    def run(self) -> object:
+        few, many = (self._measured(_wide_rows(self.place.rows, count)) for count in (500, 2_000))
+        return {name: (few[name], many[name]) for name in few}
+
+    def _measured(self, rows: pa.Table) -> dict[str, float]:
+        from pyhudi import create_table, open_table
+
+        path = self.place.scratch / f"{rows.num_columns}"
+        shutil.rmtree(path, ignore_errors=True)
+        create_table(str(path), rows.schema, record_key=["id"], ordering=["ts"], table_type=self.table_type)
+        keys = rows["id"].to_pylist()
+        found = {"bulk_insert": _cpu_ms(lambda at: open_table(str(path)).bulk_insert(rows), 1)}
+        found["upsert"] = _cpu_ms(lambda at: open_table(str(path)).upsert(rows.slice(at, 1)))
+        found["delete"] = _cpu_ms(lambda at: open_table(str(path)).delete(keys=[keys[-1 - at]]))
+        found["scan"] = _cpu_ms(lambda at: open_table(str(path)).scan().to_arrow())
+        found["lookup"] = _cpu_ms(lambda at: open_table(str(path)).lookup([keys[at]]))
+        return found
+
+
+class _ManyColumnsMergedOnRead(_ManyColumns):
+    table_type = "MERGE_ON_READ"
+
+
+def _wide_rows(rows_count: int, columns_count: int) -> pa.Table:
+    random = np.random.default_rng(1)
+    kinds = [
+        lambda: random.integers(0, 1000, rows_count),
+        lambda: random.random(rows_count),
+        lambda: pa.array(random.integers(0, 50, rows_count)).cast(pa.string()),
+        lambda: random.random(rows_count) < 0.5,
+    ]
+    keys = pa.array([f"key-{number:09d}" for number in range(rows_count)])
+    values = {f"c{number}": kinds[number % 4]() for number in range(columns_count - 2)}
+    return pa.table({"id": keys, "ts": np.arange(rows_count), **values})
+
+
+def _cpu_ms(work: Callable[[int], object], repeats: int = 4) -> float:
+    """Do something some times, and return the least CPU that it took; the first time warms up, where there are more."""
+    taken = []
+    for at in range(repeats):
+        before = time.process_time()
+        work(at)
+        taken.append(round((time.process_time() - before) * 1000, 1))
+    return min(taken[1:] or taken)
+
+
+_WIDE_TARGETS = tuple(Target(name, "growth", 4.4) for name in ("bulk_insert", "upsert", "delete", "scan", "lookup"))
+
+
 def _prepare_merge_on_read(root: Path, rows_count: int) -> None:
     """Load the tables that are written to, and 2,000 of their rows."""
     root.mkdir(parents=True, exist_ok=True)
@@ -328,5 +383,21 @@ WORKLOADS = {
         prepare=lambda root, rows_count: None,
         repeats=1,
         rows=100_000,
+    ),
+    "wide_columns": Workload(
+        title="2,000 columns against 500, copy-on-write",
+        contenders={"pyhudi": _ManyColumns},
+        targets=_WIDE_TARGETS,
+        prepare=lambda root, rows_count: None,
+        repeats=1,
+        rows=1_000,
+    ),
+    "wide_columns_merged": Workload(
+        title="2,000 columns against 500, merge-on-read",
+        contenders={"pyhudi": _ManyColumnsMergedOnRead},
+        targets=_WIDE_TARGETS,
+        prepare=lambda root, rows_count: None,
+        repeats=1,
+        rows=1_000,
     ),
 }

@@ -125,3 +125,16 @@ def test_bounds_are_kept_and_hostile_lines_take_no_time() -> None:
     assert parse_properties(b"\\\n" * 200_000 + b"\nk=v") == {"k": "v"}
     assert len(parse_properties(b"\\" * 1_000_001)) == 1
     assert parse_properties(b"k" + b" " * 1_000_000) == {"k": ""}
+
+
+@pytest.mark.parametrize(
+    ("stored", "text"),
+    [
+        (rb'\{"a"\:\[1,\=\#\!\\2]}', '{"a":[1,=#!\\2]}'),
+        (rb"\:\t\u00e9\\u", ":\t\xe9\\u"),
+        (rb"\\t", "\\t"),
+        (rb"\:\\", ":\\"),
+    ],
+)
+def test_escapes_are_read_alike_with_and_without_letters_among_them(stored, text):
+    assert parse_properties(b"k=" + stored)["k"] == text

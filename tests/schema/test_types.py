@@ -282,3 +282,12 @@ def test_any_json_gives_a_schema_or_a_typed_error(value: object) -> None:
             avro_to_arrow(json.dumps(avro))
         except HudiError:
             continue
+
+
+def test_the_text_of_a_schema_is_read_once(monkeypatch):
+    text = CREATE_SCHEMA.replace("spark_hudi", "read_once")
+    first = avro_to_arrow(text)
+    monkeypatch.setattr("pyhudi.schema.types.parse_json", None)
+    assert avro_to_arrow(text) is first
+    with pytest.raises(TypeError):
+        avro_to_arrow(text, wide_unions=True)  # which reads some texts otherwise

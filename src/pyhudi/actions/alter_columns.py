@@ -60,7 +60,7 @@ def _with_new(stored: pa.Schema, new_columns: pa.Schema, config: TableConfig) ->
     Raises: SchemaMismatch for one that the table has, or that no table can have.
     """
     new = to_table_schema(new_columns)
-    if known := [name for name in new.names if name in stored.names]:
+    if known := sorted({*new.names} & {*stored.names}):
         raise SchemaMismatch("the table has this column already", columns=known)
     partitions = {name.partition(":")[0] for name in config.partition_fields}
     count = len(stored) - len(list(takewhile(partitions.__contains__, reversed(stored.names))))
@@ -70,7 +70,7 @@ def _with_new(stored: pa.Schema, new_columns: pa.Schema, config: TableConfig) ->
 
 def _with_wider(stored: pa.Schema, columns: pa.Schema, *, reconciles: bool) -> pa.Schema:
     """Return a table's columns with the types of others.   Raises: SchemaMismatch."""
-    if unknown := [name for name in columns.names if name not in stored.names]:
+    if unknown := sorted({*columns.names} - {*stored.names}):
         raise SchemaMismatch("the table does not have this column", columns=unknown)
     asked = to_table_schema(columns)
     wider = evolve(stored, asked, reconciles=reconciles)

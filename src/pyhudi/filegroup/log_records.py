@@ -56,6 +56,8 @@ _LEAST_CONTENT: Final = 256 << 10
 """Of Avro that is read at a time: its decoding has a price of its own."""
 _CONTENT_SHARE: Final = 8
 """Records lie in memory more than once until they are columns."""
+_COLUMNS_AT_ONCE: Final = 64
+"""Of which a page is looked at: each look opens the file, which costs something for each column that it has."""
 _DELETE_GROWTH: Final = 3
 """Of a delete, from its bytes to columns."""
 
@@ -144,7 +146,7 @@ def _parts(block: LogBlock, spec: ReadSpec, part_bytes: float) -> Iterator[RowCh
 def estimated_bytes(block: LogBlock, spec: ReadSpec) -> int:
     """Estimate what the rows of a block take in memory, by its first ones.
 
-    Cost: of parquet a page of each column, one after the other; of other blocks a part, of delete blocks nothing.
+    Cost: of parquet a page of each column, some of them at once; of other blocks a part, of delete blocks nothing.
     """
     if block.kind is BlockKind.DELETE:
         return block.content_bytes * _DELETE_GROWTH
@@ -161,15 +163,19 @@ def _estimated_rows_bytes(block: LogBlock, spec: ReadSpec) -> int:
     source = open_parquet(block)
     footer, total = read_footer(source), 0
     count = footer.rows_count
-    for name in names if count else ():
-        batches = iter_batches(source, [name], batch_rows=_FEWEST_ROWS, footer=footer, buffer_bytes=_TAIL_BYTES)
+    for at in range(0, len(names) if count else 0, _COLUMNS_AT_ONCE):
+        some = names[at : at + _COLUMNS_AT_ONCE]
+        batches = iter_batches(source, some, batch_rows=_FEWEST_ROWS, footer=footer, buffer_bytes=_TAIL_BYTES)
         first = next(batches, None)
         total += 0 if first is None else first.nbytes * count // max(1, first.num_rows)
     return total
 
 
 def _set_columns(block: LogBlock, spec: ReadSpec, written: Sequence[str]) -> tuple[str, ...] | None:
-    return tuple(name for name in spec.schema.names if name in written) if block.is_partial else None
+    if not block.is_partial:
+        return None
+    known = frozenset(written)
+    return tuple(name for name in spec.schema.names if name in known)
 
 
 def _changes(stored: pa.Table, block: LogBlock, spec: ReadSpec, columns: Sequence[str] | None) -> RowChanges:
@@ -293,9 +299,9 @@ def _as_wanted(stored: pa.Table, schema: pa.Schema, columns: Sequence[str] | Non
     """Fit rows to the wanted schema; only a partial block may lack what cannot be null."""
     if columns is None:
         return project(stored, schema)
-    known = project(stored, pa.schema([schema.field(name) for name in columns]))
+    known, told = project(stored, pa.schema([schema.field(name) for name in columns])), frozenset(columns)
     every = [
-        known.column(field.name) if field.name in columns else pa.nulls(stored.num_rows, field.type) for field in schema
+        known.column(field.name) if field.name in told else pa.nulls(stored.num_rows, field.type) for field in schema
     ]
     return pa.Table.from_arrays(every, schema=schema)
 
@@ -305,11 +311,10 @@ def _keys(stored: pa.Table, rows: pa.Table, spec: ReadSpec, block: LogBlock) -> 
         if RECORD_KEY not in stored.column_names:
             raise CorruptData("rows of a log have no record keys", position=block.position)
         return _required(stored.column(RECORD_KEY), block)
-    for name in rows.column_names:
-        at = stored.schema.get_field_index(name)
-        stored = stored if at < 0 else stored.set_column(at, name, rows.column(name))
-    without_meta = [name for name in stored.column_names if name != RECORD_KEY]
-    return record_keys(spec.layout.key_spec, stored.select(without_meta))
+    wanted = frozenset(rows.column_names)
+    names = [name for name in stored.column_names if name != RECORD_KEY]
+    columns = [(rows if name in wanted else stored).column(name) for name in names]
+    return record_keys(spec.layout.key_spec, pa.Table.from_arrays(columns, names=names))
 
 
 def _positions(block: LogBlock, count: int, spec: ReadSpec) -> Positions | None:

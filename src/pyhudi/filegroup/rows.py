@@ -150,7 +150,9 @@ def stored_batches(
     constants = {FILE_NAME: file_name}
     if layout.has_meta_values:
         constants[PARTITION_PATH] = partition
-    coded = [name for name in footer.dictionary_columns if is_current and _is_codable(wanted, name)]
+    # Text with few values stays as codes; keys and sequence numbers never have few.
+    texts = {field.name for field in wanted if pa.types.is_string(field.type)} - {RECORD_KEY, COMMIT_SEQNO}
+    coded = [name for name in footer.dictionary_columns if is_current and name in texts]
     schema = _coded_schema(wanted, {*coded, *constants})
     names = [name for name in footer.schema.names if name not in constants]
 
@@ -164,13 +166,6 @@ def stored_batches(
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     return StoredBatches(batches=batches(), schema=schema, conform=lambda rows: _coded_rows(rows, schema))
-
-
-def _is_codable(schema: pa.Schema, name: str) -> bool:
-    """Keep text with few values as codes; keys and sequence numbers never have few."""
-    return (
-        name not in {RECORD_KEY, COMMIT_SEQNO} and name in schema.names and pa.types.is_string(schema.field(name).type)
-    )
 
 
 def _projected(batch: pa.RecordBatch, schema: pa.Schema, without: set[str]) -> pa.RecordBatch:

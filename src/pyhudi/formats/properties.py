@@ -19,6 +19,8 @@ _BLANK = " \t\f"
 _KEY = re.compile(r"(?:\\.|[^\\:= \t\f])*\\?", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t\f]*[:=]?[ \t\f]*")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.?)", re.DOTALL)
+_PLAIN_ESCAPES = re.compile(r"(?:[^\\]++|\\[^utnrf])*+", re.DOTALL)
+_PLAIN_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _WRITTEN = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", **{char: "\\" + char for char in "\\:=#!"}}
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -99,6 +101,8 @@ def _logical_lines(text: str) -> Iterator[str]:
 def _unescape(text: str) -> str:
     if "\\" not in text:
         return text
+    if _PLAIN_ESCAPES.fullmatch(text):  # most often, and a schema of many columns has thousands
+        return _PLAIN_ESCAPE.sub(r"\1", text)
     plain = _ESCAPE.sub(_unescape_one, text)
     try:
         return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le")

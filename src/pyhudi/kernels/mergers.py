@@ -129,10 +129,12 @@ def _made(merger: Merger, older: pa.Table, newer: pa.Table) -> tuple[pa.Table, B
     flags = np.zeros(newer.num_rows, dtype=np.bool_)
     if _IS_DELETED in made.column_names:
         flags = to_bools(_cast(merger, made.column(_IS_DELETED), pa.field(_IS_DELETED, pa.bool_())))
-    for at, field in enumerate(newer.schema):
-        if field.name in made.column_names:
-            newer = newer.set_column(at, field, _cast(merger, made.column(field.name), field))
-    return newer, flags
+    given = frozenset(made.column_names)
+    columns = [
+        _cast(merger, made.column(field.name), field) if field.name in given else newer.column(at)
+        for at, field in enumerate(newer.schema)
+    ]
+    return pa.Table.from_arrays(columns, schema=newer.schema), flags
 
 
 def _called(merger: Merger, older: pa.Table, newer: pa.Table) -> object:

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 
 from pyhudi.engine.api import Engine, ScanFile
 from pyhudi.engine.scanning import naming_file
-from pyhudi.formats.parquet import damage_as_corrupt_data, find_old_calendar, read_footer
+from pyhudi.formats.parquet import damage_as_corrupt_data, read_footer
 from pyhudi.queries.snapshot import ReadPlan, naming_lost_files
 from pyhudi.storage.api import Storage
 from pyhudi.storage.arrow_files import arrow_file_system
@@ -91,5 +91,5 @@ def is_stored_as_shown(plan: ReadPlan, schema: pa.Schema, engine: Engine) -> lis
 def _has_types(file: ScanFile, *, storage: Storage, schema: pa.Schema) -> bool:
     with naming_file(file.path), storage.open_input(file.path) as source:
         footer = read_footer(source)
-    stored, is_new = footer.schema, find_old_calendar(footer.metadata) is None
-    return is_new and all(stored.field(field.name).type == field.type for field in schema if field.name in stored.names)
+    stored, is_new = footer.types, footer.old_calendar is None
+    return is_new and all(stored[field.name] == field.type for field in schema if field.name in stored)

@@ -6,6 +6,7 @@ Start at `to_table_schema`, then `arrow_to_avro` and `avro_to_arrow`.
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +28,8 @@ __all__ = [
 _MAX_DEPTH = 64
 _MAX_BYTES = 16 << 20
 _MAX_PRECISION = 38
+_MOST_REMEMBERED = 1 << 20
+"""Characters."""
 _AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _PRIMITIVES: dict[str, pa.DataType] = {
@@ -58,6 +61,8 @@ _TO_AVRO: dict[pa.DataType, str | dict[str, str]] = {
     },
     **{arrow: avro for avro, arrow in _PRIMITIVES.items()},
 }
+_STORED = frozenset({*_PRIMITIVES.values(), pa.date32(), pa.timestamp("us", "UTC"), pa.timestamp("us")})
+"""As they are, among those without parts."""
 _WIDENED: dict[pa.DataType, pa.DataType] = {
     pa.int8(): pa.int32(),
     pa.int16(): pa.int32(),
@@ -110,7 +115,18 @@ def avro_to_arrow(schema: str | Mapping[str, Any], *, wide_unions: bool = False)
             no table stores, such as unions of several types or records inside themselves.
     Spec:   format/files 4.4.
     """
-    parsed = _parse(schema) if isinstance(schema, str) else schema
+    if isinstance(schema, str) and len(schema) <= _MOST_REMEMBERED:
+        return _remembered(schema, wide_unions=wide_unions)
+    return _schema_of(_parse(schema) if isinstance(schema, str) else schema, wide_unions=wide_unions)
+
+
+@lru_cache(maxsize=16)
+def _remembered(schema: str, *, wide_unions: bool) -> pa.Schema:
+    """Read the text of a schema once: each log block has its own, and a call asks for the table's several times."""
+    return _schema_of(_parse(schema), wide_unions=wide_unions)
+
+
+def _schema_of(parsed: object, *, wide_unions: bool) -> pa.Schema:
     if not isinstance(parsed, Mapping) or parsed.get("type") != "record":
         raise CorruptData("a table's Avro schema must be a record", schema=str(parsed)[:80])
     return pa.schema(list(_AvroReader(wide_unions=wide_unions).read(parsed, "", "", 0)))
@@ -164,6 +180,8 @@ def to_table_type(kind: pa.DataType, name: str = "value") -> pa.DataType:
 
     Raises: SchemaMismatch if there is none.
     """
+    if kind in _STORED:
+        return kind
     for is_such, reason in _NOT_STORED:
         if is_such(kind):
             raise SchemaMismatch(f"column {reason}", column=name, type=str(kind))

@@ -38,11 +38,12 @@ def conformed(frame: DataFrame, schema: pa.Schema) -> DataFrame:
     Raises: now, what schema evolution says of the types; when it runs, SchemaMismatch for a value that does not fit.
     """
     present = from_spark(frame.schema)
-    known = [name for name in present.names if name in schema.names]
+    wanted, there = frozenset(schema.names), frozenset(present.names)
+    known = [name for name in present.names if name in wanted]
     conform(present.empty_table().select(known), schema, fills_missing=True)
     columns = []
     for field in to_spark(schema).fields:
-        if field.name not in present.names:
+        if field.name not in there:
             value = F.lit(None).cast(field.dataType)
         else:
             value = _fitted(named(field.name), frame.schema[field.name].dataType, field.dataType, field.name)

@@ -185,9 +185,10 @@ def stream_settings(options: Mapping[str, object], session: Mapping[str, str] | 
 
 def _shaped(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
     """Return rows the query's columns; those that the table had not yet are null."""
-    missing = [field for field in target if field.name not in batch.schema.names]
-    for field in missing:
-        batch = batch.append_column(field, pa.nulls(batch.num_rows, field.type))
+    known = frozenset(batch.schema.names)
+    missing = [field for field in target if field.name not in known]
+    columns = [*batch.columns, *(pa.nulls(batch.num_rows, field.type) for field in missing)]
+    batch = pa.RecordBatch.from_arrays(columns, schema=pa.schema([*batch.schema, *missing]))
     try:
         return select_and_cast(batch, target)
     except SchemaMismatch as error:

@@ -191,7 +191,7 @@ def require_as_asked(state: TableState, schema: pa.Schema, settings: Settings, a
     require_agreement(settings, state.config)
     require_kept_options(settings, state.config.properties, state.config.record_key)
     stored = table_schema(state, load_timeline(state))
-    missing = [name for name in schema.names if name not in stored.names]
+    missing = sorted({*schema.names} - {*stored.names})
     if missing:
         raise SchemaMismatch("the table has not all columns of the schema; write rows with them", missing=missing)
     evolve(stored, to_table_schema(schema))

@@ -163,7 +163,8 @@ def _condition(sides: Sides, condition: Expression, where: ClauseKind | None) ->
 
 
 def _all(sides: Sides, clause: Clause) -> dict[str, Expression]:
-    missing = [name for name in sides.target.names if name not in sides.source.names]
+    given = frozenset(sides.source.names)
+    missing = [name for name in sides.target.names if name not in given]
     if missing:
         raise SchemaMismatch("the source lacks columns; set the ones you have by name", missing=missing)
     skipped = () if clause.kind is ClauseKind.INSERT else sides.fixed
@@ -174,12 +175,13 @@ def _set(sides: Sides, clause: Clause) -> dict[str, Expression]:
     assignments = clause.assignments or {}
     if not assignments:
         raise InvalidInput("name at least one column to set", clause=clause.kind)
+    known = frozenset(sides.target.names)
     for name in assignments:
-        if name not in sides.target.names:
+        if name not in known:
             raise InvalidInput("the table has no such column", column=name, columns=sides.target.names)
         if name in sides.fixed and clause.kind is not ClauseKind.INSERT:
             raise InvalidInput("an update cannot set a key or partition column", column=name, clause=clause.kind)
-    missing = [name for name in sides.fixed if name in sides.target.names and name not in assignments]
+    missing = [name for name in sides.fixed if name in known and name not in assignments]
     if clause.kind is ClauseKind.INSERT and missing:
         raise InvalidInput("an insert needs every record key and partition field", missing=missing)
     return {name: _spelled(sides, value, clause.kind) for name, value in assignments.items()}

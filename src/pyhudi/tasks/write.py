@@ -244,10 +244,10 @@ def _unchanged(batch: pa.RecordBatch) -> Rewritten:
 
 def _widen(rows: pa.Table, spec: WriteSpec) -> pa.Table:
     """Return rows that are only keys the table's columns, all null: a delete needs no values."""
-    for field in spec.layout.schema:
-        if field.name not in rows.column_names:
-            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
-    return rows
+    known = frozenset(rows.column_names)
+    added = [field for field in spec.layout.schema if field.name not in known]
+    columns = [*rows.columns, *(pa.nulls(rows.num_rows, field.type) for field in added)]
+    return pa.Table.from_arrays(columns, schema=pa.schema([*rows.schema, *added]))
 
 
 def status_batch(*statuses: WriteStatus) -> pa.RecordBatch:

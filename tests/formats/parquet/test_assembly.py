@@ -31,6 +31,7 @@ def _written(batches: Iterable[pa.RecordBatch], schema: pa.Schema, threads: int,
     chosen = ParquetOptions(threads=max(threads, 1), **options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "_LEAST_ASSEMBLED_BYTES", 1 << 60 if threads == IN_ONE_PIECE else 0)
+        patch.setattr(writer, "_LEAST_ASSEMBLED_COLUMN_BYTES", 0)
         write_base_file(sink, batches, schema, chosen, lambda: {"writer": "me"})
     return sink.getvalue()
 
@@ -130,6 +131,7 @@ def test_what_fails_in_a_thread_leaves_no_readable_file(monkeypatch: pytest.Monk
 
     sink = io.BytesIO()
     monkeypatch.setattr(writer, "_LEAST_ASSEMBLED_BYTES", 0)
+    monkeypatch.setattr(writer, "_LEAST_ASSEMBLED_COLUMN_BYTES", 0)
     with pytest.raises(ValueError, match="lost"):
         write_base_file(sink, batches(), EVERYTHING, ParquetOptions(threads=2, row_group_rows=1), dict)
     with pytest.raises(pa.ArrowInvalid):
@@ -144,3 +146,19 @@ def test_a_value_that_parquet_cannot_hold_is_refused_as_by_one_thread() -> None:
     for threads in (IN_ONE_PIECE, 1, 2):
         with pytest.raises(SchemaMismatch):
             _file(far, threads)
+
+
+@pytest.mark.parametrize(("columns_count", "is_assembled"), [(4, True), (40, False)])
+def test_short_columns_are_not_encoded_apart(
+    columns_count: int, is_assembled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_LEAST_ASSEMBLED_BYTES", 30_000)
+    monkeypatch.setattr(writer, "_LEAST_ASSEMBLED_COLUMN_BYTES", 4_000)
+    made: list[AssemblingWriter] = []
+    assemble = AssemblingWriter.write_columns
+    monkeypatch.setattr(
+        AssemblingWriter, "write_columns", lambda self, columns: [made.append(self), assemble(self, columns)][1]
+    )
+    rows = pa.table({f"c{at}": pa.array(range(40_000 // 8 // columns_count)) for at in range(columns_count)})
+    write_base_file(io.BytesIO(), rows.to_batches(), rows.schema, ParquetOptions(), dict)
+    assert bool(made) == is_assembled

@@ -14,7 +14,6 @@ from pyhudi.formats.parquet.footer import (
     row_group_stats,
     written_footer,
 )
-from pyhudi.formats.parquet.old_calendar import find_old_calendar
 from pyhudi.formats.parquet.page_index import read_page_bounds, read_pages
 from pyhudi.formats.parquet.reader import iter_batches, iter_rows, rows_of_part
 from pyhudi.formats.parquet.row_ranges import Ranges, joined, rows_count, rows_in, runs_near, runs_where
@@ -33,7 +32,6 @@ __all__ = [
     "base_file_footer",
     "base_file_key_values",
     "damage_as_corrupt_data",
-    "find_old_calendar",
     "iter_batches",
     "iter_rows",
     "joined",

@@ -26,7 +26,6 @@ __all__ = [
     "base_file_key_values",
     "bounded_leaf",
     "damage_as_corrupt_data",
-    "int96_columns",
     "open_file",
     "read_footer",
     "read_rows_count",
@@ -65,6 +64,8 @@ class Footer:
     schema: pa.Schema
     key_values: Mapping[str, str]
     rows_count: int
+    instants: tuple[str, ...]
+    """The top-level columns of old INT96 timestamps, which are instants, though nothing says their zone."""
     statistics: StoredStatistics
 
     @cached_property
@@ -147,9 +148,10 @@ def written_footer(end: bytes) -> Footer:
 
 def _footer(file: pq.ParquetFile, tail: bytes) -> Footer:
     metadata = file.metadata
-    instants = int96_columns(metadata)
+    instants = _int96_columns(metadata)
+    among = frozenset(instants)
     pairs = metadata.metadata or {}
-    schema = pa.schema([_with_zone(field.remove_metadata(), instants) for field in file.schema_arrow])
+    schema = pa.schema([_with_zone(field.remove_metadata(), among) for field in file.schema_arrow])
     if len(set(schema.names)) < len(schema):
         raise CorruptData("parquet file has two columns of one name", names=schema.names)
     return Footer(
@@ -157,6 +159,7 @@ def _footer(file: pq.ParquetFile, tail: bytes) -> Footer:
         schema=schema,
         key_values={key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in pairs.items()},
         rows_count=metadata.num_rows,
+        instants=instants,
         statistics=StoredStatistics(tail[: -_END.size]),
     )
 
@@ -219,7 +222,7 @@ def bounded_leaf(footer: Footer, column: str) -> int | None:
     if leaf is None or column not in footer.types:
         return None
     old = footer.old_calendar
-    is_old = old is not None and old.holds(footer.types[column], is_int96=column in int96_columns(footer.metadata))
+    is_old = old is not None and old.holds(footer.types[column], is_int96=column in footer.instants)
     return None if is_old else leaf
 
 
@@ -255,11 +258,7 @@ def base_file_key_values(
     return entries
 
 
-def int96_columns(metadata: pq.FileMetaData) -> tuple[str, ...]:
-    """Name the top-level columns of old INT96 timestamps: instants, though nothing says their zone.
-
-    Shape: names, in the order of the file.
-    """
+def _int96_columns(metadata: pq.FileMetaData) -> tuple[str, ...]:
     schema = metadata.schema
     leaves = (schema.column(at) for at in range(metadata.num_columns))
     return tuple(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
@@ -321,7 +320,7 @@ def _require_readable(file: pq.ParquetFile) -> None:
         next(file.reader.iter_batches(0, [group], use_threads=False), None)
 
 
-def _with_zone(field: pa.Field, instants: tuple[str, ...]) -> pa.Field:
+def _with_zone(field: pa.Field, instants: frozenset[str]) -> pa.Field:
     return field.with_type(INSTANT) if field.name in instants else field
 
 

@@ -14,12 +14,11 @@ from pyhudi.formats.parquet.footer import (
     INSTANT,
     Footer,
     damage_as_corrupt_data,
-    int96_columns,
     open_file,
     read_footer,
     require_rows,
 )
-from pyhudi.formats.parquet.old_calendar import find_old_calendar, in_new_calendar
+from pyhudi.formats.parquet.old_calendar import in_new_calendar
 from pyhudi.formats.parquet.page_rows import rows_at
 from pyhudi.formats.parquet.row_ranges import Ranges
 
@@ -62,7 +61,7 @@ def iter_batches(
     with damage_as_corrupt_data():
         file = open_file(source, footer.metadata, read_dictionary=read_dictionary, buffer_size=buffer_bytes)
         asked = None if columns is None else frozenset(columns)
-        wanted = [name for name in file.schema_arrow.names if asked is None or name in asked]
+        wanted = [name for name in footer.schema.names if asked is None or name in asked]
         groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
         if not groups:  # older releases of pyarrow take no row groups for a wrong one
             return
@@ -71,7 +70,7 @@ def iter_batches(
         once = [name for name in wanted if name not in copies]
         most = batch_rows or _rows_of_batch(file.metadata, groups, frozenset(once))
         batches = file.iter_batches(most, row_groups=groups, columns=once, use_threads=threads > 1)
-        instants, old = int96_columns(file.metadata), find_old_calendar(file.metadata)
+        instants, old = footer.instants, footer.old_calendar
     rows_count = 0
     while True:
         with damage_as_corrupt_data():
@@ -100,7 +99,7 @@ def iter_rows(
     asked = frozenset(columns)
     wanted = [name for name in footer.schema.names if name in asked]
     rows = rows_at(source, wanted, ranges, row_group=row_group, footer=footer, read_dictionary=read_dictionary)
-    instants, old = int96_columns(footer.metadata), footer.old_calendar
+    instants, old = footer.instants, footer.old_calendar
     for batch in rows.unify_dictionaries().combine_chunks().to_batches(_BATCH_ROWS):
         zoned = _with_zones(batch, instants)
         yield zoned if old is None else in_new_calendar(zoned, old, instants)
@@ -139,8 +138,12 @@ def _with_copies(batch: pa.RecordBatch, names: Sequence[str], copies: Mapping[st
 
 
 def _with_zones(batch: pa.RecordBatch, instants: tuple[str, ...]) -> pa.RecordBatch:
-    for name in instants:
-        at = batch.schema.get_field_index(name)
-        if at >= 0:
-            batch = batch.set_column(at, pa.field(name, INSTANT), batch.column(at).cast(INSTANT))
-    return batch
+    if not instants:
+        return batch
+    names = frozenset(instants)
+    columns = [
+        column.cast(INSTANT) if name in names else column
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    fields = [pa.field(field.name, INSTANT) if field.name in names else field for field in batch.schema]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptData
 from pyhudi.formats.parquet.assembly import AssemblingWriter, Chunk, Copied, footer_of
-from pyhudi.formats.parquet.footer import Footer, damage_as_corrupt_data, int96_columns
+from pyhudi.formats.parquet.footer import Footer, damage_as_corrupt_data
 from pyhudi.formats.parquet.thrift import Struct, decode
 from pyhudi.formats.parquet.writer import ParquetOptions, writer_layout
 
@@ -97,7 +97,7 @@ def stitch(
 
 
 def _is_stitchable(file: StitchedFile, ours: list[Struct], least_bytes: int) -> bool:
-    if file.footer.old_calendar is not None or int96_columns(file.footer.metadata):
+    if file.footer.old_calendar is not None or file.footer.instants:
         return False
     chunks = [about for group in file.groups for about in file.chunks(group)]
     if any(not about.keys().isdisjoint({_CHUNK_FILE, _CHUNK_CRYPTO, _CHUNK_SECRET}) for about in chunks):

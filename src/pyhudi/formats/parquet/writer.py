@@ -40,6 +40,8 @@ _SAMPLE_ROWS = 5_000
 _LOW_CARDINALITY = 0.25
 _LEAST_ASSEMBLED_BYTES = 32 << 20
 """Smaller row groups are encoded as fast in one piece."""
+_LEAST_ASSEMBLED_COLUMN_BYTES = 256 << 10
+"""A file of its own costs a shorter column more than a second thread saves."""
 _BUFFER_BYTES = 64 << 10
 _FEWEST_STEP_ROWS, _MOST_STEP_ROWS = 1024, 8192
 _MOST_STEP_BYTES = 16 << 20
@@ -201,7 +203,7 @@ class _Stream:
 
     def _open(self, first: pa.Table) -> pq.ParquetWriter | AssemblingWriter:
         layout = writer_layout(first, self.options)
-        if first.nbytes >= _LEAST_ASSEMBLED_BYTES:
+        if first.nbytes >= max(_LEAST_ASSEMBLED_BYTES, _LEAST_ASSEMBLED_COLUMN_BYTES * first.num_columns):
             self.file = AssemblingWriter(self.gate, first.schema, threads=self.options.threads, **layout)
         else:
             # The parquet writer writes some hundred pieces of a few bytes, each a call of Python otherwise.

@@ -93,7 +93,8 @@ def _of_blocks(blocks: Sequence[LogBlock], columns: Sequence[str], table_version
     if not blocks or any(block.kind is BlockKind.HFILE for block in blocks):
         return []
     written = avro_to_arrow(blocks[-1].schema, wide_unions=True)
-    named = [written.field(name) for name in columns if name in written.names]
+    types = {field.name: field for field in written}
+    named = [types[name] for name in columns if name in types]
     known = pa.schema([field for field in named if can_encode(field.type, table_version)])
     is_alike = len({block.schema for block in blocks}) == 1
     parts = [_of_block(one, known, table_version, is_alike=is_alike) for one in blocks if one.kind in _ROWS]
@@ -110,14 +111,16 @@ def _of_block(block: LogBlock, known: pa.Schema, table_version: int, *, is_alike
             columns[name] = kind, nulls, bounds
         return _BlockStats(rows_count=footer.rows_count, columns=columns, is_partial=block.is_partial)
     rows = _rows(block, known.names)
+    found = frozenset(rows.column_names)
     for field in known:
-        if field.name in rows.column_names:
+        if field.name in found:
             nulls, bounds = measured(project(rows.select([field.name]), pa.schema([field])).column(0).combine_chunks())
             columns[field.name] = field.type, nulls, bounds
     return _BlockStats(rows_count=rows.num_rows, columns=columns, is_partial=block.is_partial)
 
 
-def _rows(block: LogBlock, names: Sequence[str]) -> pa.Table:
+def _rows(block: LogBlock, columns: Sequence[str]) -> pa.Table:
+    names = frozenset(columns)
     if block.kind is BlockKind.AVRO:
         schema = avro_to_arrow(block.schema, wide_unions=True)
         found = [name for name in schema.names if name in names] or schema.names[:1]

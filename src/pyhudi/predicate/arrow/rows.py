@@ -84,7 +84,8 @@ def fields_of(expression: Expression, schema: pa.Schema) -> tuple[str, ...]:
             found.add(schema.names[find(schema, node)[0]])
         elif isinstance(node, Opaque):
             # Its text holds the name of each of its columns, and perhaps of some more.
-            found.update(name for name in schema.names if name in str(node.expression))
+            text = str(node.expression)
+            found.update(name for name in schema.names if name in text)
     return tuple(name for name in schema.names if name in found)
 
 
