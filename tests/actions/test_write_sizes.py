@@ -125,8 +125,6 @@ def test_bulk_insert_puts_a_second_row_beside_a_stored_key_and_never_grows_a_fil
 
 @pytest.mark.parametrize("verb", ["insert", "bulk_insert", "upsert", "insert_overwrite"])
 def test_rows_go_into_files_in_the_order_in_which_they_come(engine, verb):
-    if engine.name != "local" and verb != "bulk_insert":
-        pytest.skip("Spark places rows by their keys, but for bulk_insert")
     table = engine.create(partition_by=[])
     rows = [trip(f"k{i * 7919 % 100:03}", ts=i) for i in range(60)]
     getattr(table, verb)(engine.rows(trips(*rows)), options=OPTIONS)

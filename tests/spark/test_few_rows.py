@@ -14,6 +14,7 @@ from tests.actions.test_write import (  # noqa: F401
     test_delete_takes_records_away_in_their_partition,
     test_insert_overwrite_replaces_the_partitions_it_names,
 )
+from tests.building import TINY_FILTERS
 from tests.spark.building import SparkTableBuilder
 
 import pyhudi
@@ -172,3 +173,19 @@ def test_a_null_struct_whose_fields_are_never_null_is_a_value_like_others(spark,
     )
     found = pyhudi.open_table(str(tmp_path / "t")).scan(columns=["legs", "more"]).to_arrow().to_pylist()
     assert found == [{"legs": [{"x": 1, "y": "u"}, None], "more": [("k", {"x": 2})]}]
+
+
+@pytest.mark.parametrize("few", [1, 1_000_000])
+@pytest.mark.parametrize("said", [{}, {"hoodie.copyonwrite.record.size.estimate": 1_000}])
+def test_wide_rows_are_parted_by_what_was_measured_with_their_count(spark, tmp_path, monkeypatch, few, said):
+    """As in one process, however few they are; the option comes first where it is given."""
+    monkeypatch.setattr(spark_engine, "_FEW_ROWS", few)
+    digits = "transform(sequence(1, 80), x -> sha2(concat(id, '-', x), 512))"
+    rows = spark.range(0, 60, 1, 3).selectExpr("concat('k', id) as id", f"array_join({digits}, '') as value")
+    sizes = {**TINY_FILTERS, "hoodie.parquet.max.file.size": 100_000, "pyhudi.spark.driver.write.bytes": 0}
+    pyhudi.write_table(str(tmp_path / "t"), rows, record_key=["id"], options={**sizes, **said})
+    found = pyhudi.open_table(str(tmp_path / "t")).inspect.file_slices()["base_size_bytes"].to_pylist()
+    if said:
+        assert len(found) == 1
+    else:
+        assert 50_000 < min(found) <= max(found) < 125_000

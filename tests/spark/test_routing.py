@@ -69,7 +69,7 @@ def test_spark_routes_rows_as_the_local_engine_does(spark, moves):
     )
     local = LocalEngine(MemoryStorage(), threads=1)
     expected = local.collect(local.route(KeyedRows(frame=local.frame(rows)), local.frame(located), plan))
-    routed = collect_arrow(route_in_spark(frame_of(spark, rows), frame_of(spark, located), plan))
+    routed = collect_arrow(route_in_spark(KeyedRows(frame=frame_of(spark, rows)), frame_of(spark, located), plan))
     names = [ORDER, KEY, PARTITION, "ts", BUCKET, TASK, IS_MOVED]
     decided = local.route(KeyedRows(frame=local.frame(rows)), local.frame(located), plan)
     joined = collect_arrow(route_as_decided(frame_of(spark, rows), decided, plan))

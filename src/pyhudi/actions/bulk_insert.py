@@ -66,6 +66,11 @@ SORT_COLUMNS: Final = option(
     "bulk_insert: columns to sort by within partitions, in place of the record key. Without a sort mode all rows are"
     " sorted by them. With the bucket index rows go where their keys say, and are not sorted.",
 )
+SUFFIX_KEY: Final = option(
+    "hoodie.bulkinsert.sort.suffix.record_key",
+    False,
+    "bulk_insert: rows that are equal in the sort columns are sorted by their record keys.",
+)
 _REPARTITIONS: Final = frozenset({SortMode.PARTITION_PATH_REPARTITION, SortMode.PARTITION_PATH_REPARTITION_AND_SORT})
 _SORTS: Final = frozenset({SortMode.GLOBAL_SORT, SortMode.PARTITION_SORT, SortMode.PARTITION_PATH_REPARTITION_AND_SORT})
 _FILES_A_TASK: Final = 100_000
@@ -179,14 +184,14 @@ def _sort_mode(call: WriteCall) -> SortMode:
 def _sort_columns(call: WriteCall) -> tuple[str, ...]:
     """Return what rows are sorted by: partition first, so that a file's neighbours are of its partition."""
     given = tuple(name.strip() for name in call.settings.get(SORT_COLUMNS).split(",") if name.strip())
-    return (PARTITION, *(given or (KEY,)))
+    suffix = (KEY,) if not given or call.settings.get(SUFFIX_KEY) else ()
+    return tuple(dict.fromkeys((PARTITION, *given, *suffix)))
 
 
 def _require_columns(call: WriteCall, schema: pa.Schema, timeline: Timeline) -> None:
     """Check what rows are to be sorted by.   Raises: OptionError."""
-    given = _sort_columns(call)[1:] if call.settings.get(SORT_COLUMNS) else ()
     known = {field.name for field in schema if not pa.types.is_nested(field.type)} | {KEY, PARTITION}
-    wrong = [name for name in given if name not in known]
+    wrong = [name for name in _sort_columns(call) if name not in known]
     if wrong:
         raise OptionError(
             "rows cannot be sorted by these; name columns of the table that are no struct, list or map",

@@ -70,12 +70,14 @@ def _sampled_bytes(write: WriteContext) -> float:
 
 
 def _bytes_in_memory(write: WriteContext) -> float:
-    """Return what a row takes in this process, by a few; 0 where rows lie in tasks: to look at one is a job of Spark.
+    """Return what a row takes in this process, by a few; of rows that lie in tasks as it was measured with their count.
+
+    To look at such rows is a job of Spark.
 
     Units: bytes of Arrow.
     """
     if write.call.engine.has_placed_rows:
-        return 0.0
+        return write.rows.row_bytes
     few = write.call.engine.sample(write.rows.frame, _FEW_ROWS)
     return few.nbytes / few.num_rows if few.num_rows else 0.0
 

@@ -198,6 +198,7 @@ def plan_write(
         slots_count=tuple(lengths),
         bucket_of_slot=tuple(bucket for found in slots.values() for bucket in found),
         task_of_bucket=task_of_bucket,
+        placed_rows=tuple(demand.new_rows.get(partition, 0) for partition in slots),
         moves=moves,
         placing=placing,
         beaten_by=beaten_by,

@@ -107,6 +107,11 @@ class KeyedRows:
     """All rows, where they were brought here with their keys."""
     size_bytes: int | None = None
     """What the rows take in memory, roughly; None where they are many, or where this process is far from the table."""
+    row_bytes: float = 0.0
+    """What a row takes in memory, roughly; 0 where that was not measured as they were counted."""
+    spread: pa.Table | None = None
+    """How many rows of a partition are in which span of ORDER, from a multiple of it on: PARTITION, ORDER, `span` (a
+    power of 2), `rows`. None where that was not counted."""
 
     @property
     def rows_at_most(self) -> int | None:
@@ -372,6 +377,8 @@ class Routes:
     slots_count: tuple[int, ...]
     bucket_of_slot: tuple[int, ...]
     task_of_bucket: tuple[int, ...]
+    placed_rows: tuple[int, ...] = ()
+    """How many rows go to a partition's slots, by an estimate; (): that is not known."""
     moves: Moves = Moves.IMPOSSIBLE
     placing: Placing = Placing.BY_KEY
     beaten_by: MergeSpec | None = None

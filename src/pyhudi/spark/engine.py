@@ -47,12 +47,11 @@ from pyhudi.spark.failures import spark_errors
 from pyhudi.spark.few_rows import (
     all_rows,
     counted_keys,
-    counts_by_partition,
+    counted_rows,
     first_rows,
-    keys_of_all,
     may_be_small,
-    rows_bytes,
 )
+from pyhudi.spark.in_order import is_ordered
 from pyhudi.spark.keys import named, with_keys
 from pyhudi.spark.placing import by_number
 from pyhudi.spark.releases import SCANS_WIDENED, collect_arrow, frame_of, is_frame
@@ -275,7 +274,14 @@ class SparkEngine:
             return None
         counts = counts_of(self._local.count(LocalFrame.of(whole), [PARTITION]))
         keys = whole.select([KEY, PARTITION, ORDER])
-        return KeyedRows(frame=self.frame(whole), counts=counts, keys=keys, whole=whole, size_bytes=whole.nbytes)
+        return KeyedRows(
+            frame=self.frame(whole),
+            counts=counts,
+            keys=keys,
+            whole=whole,
+            size_bytes=whole.nbytes,
+            row_bytes=whole.nbytes / max(1, whole.num_rows),
+        )
 
     def count_keyed(self, frame: DataFrame) -> KeyedRows:
         """Count rows by partition in the job that computes them; it brings the keys of few rows here, too.
@@ -284,11 +290,7 @@ class SparkEngine:
         """
         with spark_errors():
             found = self.collect(counted_keys(frame, self._few_rows))
-        counts, known = counts_of(counts_by_partition(found)), keys_of_all(found)
-        if known is None:
-            return KeyedRows(frame=frame, counts=counts, has_many_keys=True)
-        size_bytes = None if is_connect(self._spark) else rows_bytes(known)
-        return KeyedRows(frame=frame, counts=counts, keys=known.select([KEY, PARTITION, ORDER]), size_bytes=size_bytes)
+        return counted_rows(frame, found, is_far=is_connect(self._spark))
 
     def fetch_keys(self, rows: KeyedRows, columns: Sequence[str] = ()) -> KeyedRows:
         """Bring narrow columns to the driver in one job, if the rows were counted and are few."""
@@ -348,8 +350,14 @@ class SparkEngine:
             return settled_in_spark(located, self.frame(dead.table()) if isinstance(dead, LocalFrame) else dead)
 
     def route(self, rows: KeyedRows, located: DataFrame | LocalFrame | None, routes: Routes) -> DataFrame:
-        """Compute buckets and tasks by expressions; here, for rows whose keys were looked up from here."""
+        """Compute buckets and tasks by expressions; here, for rows whose keys were looked up from here.
+
+        So it is for few rows without a look-up whose order says where they go.
+        """
         with spark_errors():
+            if located is None and is_ordered(routes):
+                rows = self.fetch_keys(rows)
+                located = None if rows.keys is None else LocalFrame.of(LOCATED.empty_table())
             if isinstance(located, LocalFrame) and rows.keys is not None:
                 here = replace(rows, frame=LocalFrame.of(rows.keys))
                 routed = self._local.route(here, located, routes)
@@ -357,7 +365,7 @@ class SparkEngine:
                 return route_as_decided(rows.frame, routed, routes)
             if isinstance(located, LocalFrame):
                 located = F.broadcast(self.frame(located.table()))
-            return route_in_spark(rows.frame, located, routes)
+            return route_in_spark(rows, located, routes)
 
     def exchange(self, frame: DataFrame, tasks_count: int) -> DataFrame:
         """Shuffle rows once to exactly the task that is said, and sort them there."""

@@ -1,7 +1,8 @@
 """Count rows by partition in the job that computes them; of few rows the keys come to the driver with it.
 
-Where Spark itself takes the rows for few, as those of a small batch of a stream, they come whole in that one job, and
-nothing of them has to be kept.
+Of many rows it tells how those of each partition are spread among all, so that they can be placed in their order, and
+what a row takes. Where Spark itself takes the rows for few, as those of a small batch of a stream, they come whole in
+that one job, and nothing of them has to be kept.
 
 Of every partition of a frame there is a share that may travel, of later partitions a smaller one, so that however many
 rows there are, what travels is bounded. A partition that has more says only how many rows it has. Start at
@@ -9,6 +10,7 @@ rows there are, what travels is bounded. A partition that has more says only how
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -19,7 +21,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
-from pyhudi.engine.api import KEY, ORDER, PARTITION
+from pyhudi.engine.api import KEY, ORDER, PARTITION, KeyedRows
+from pyhudi.engine.frames import counts_of
 from pyhudi.spark.keys import named
 from pyhudi.spark.releases import NESTED_TYPES
 from pyhudi.spark.types import to_spark
@@ -29,11 +32,14 @@ __all__ = [
     "all_rows",
     "count_task",
     "counted_keys",
+    "counted_rows",
     "counts_by_partition",
     "first_rows",
     "keys_of_all",
     "may_be_small",
+    "row_bytes",
     "rows_bytes",
+    "spread",
 ]
 
 _MEASURED_ROWS = 100_000
@@ -48,16 +54,30 @@ _WHOLE_BYTES = 8 << 20
 _KEYS_BYTES = 64 << 20
 """What the keys of rows that are looked up from here may take."""
 _COUNTED_TOGETHER = 64
+_SPAN_BITS = 13
+"""A task counts the rows of each partition by so many neighbours, as 2**13, at first;"""
+_MOST_SPANS = 256
+"""by more of them, where it has more counts to tell than so many."""
 _PLACE = "_pyhudi_place"
 _IS_WHOLE = "_pyhudi_is_whole"
 _BYTES = "_pyhudi_bytes"
 _ROWS = "_pyhudi_rows"
+_SPAN = "_pyhudi_span"
+_MEASURED = "_pyhudi_measured"
+_COUNTS = [PARTITION, ORDER, _ROWS, _BYTES, _MEASURED]
 _ROW_BITS = 33
 _ROW_MASK = (1 << _ROW_BITS) - 1
 COUNTED: Final = pa.schema(
-    [(KEY, pa.string()), (PARTITION, pa.string()), (ORDER, pa.int64()), (_BYTES, pa.int64()), (_ROWS, pa.int64())]
+    [
+        (KEY, pa.string()),
+        (PARTITION, pa.string()),
+        (ORDER, pa.int64()),
+        (_BYTES, pa.int64()),
+        (_ROWS, pa.int64()),
+        (_SPAN, pa.int64()),
+    ]
 )
-"""A row of the frame with its key, or, with only PARTITION and a count, several."""
+"""A row of the frame with its key; or, with a count, the rows of a partition in a span of ORDER that begins there."""
 _TEXTS = (spark.StringType, spark.BinaryType)
 
 
@@ -73,7 +93,7 @@ def counted_keys(frame: DataFrame, most: int) -> DataFrame:
     narrow = frame.select(
         named(PARTITION),
         F.when(is_first, named(KEY)).alias(KEY),
-        F.when(is_first, named(ORDER)).alias(ORDER),
+        named(ORDER),
         place.alias(_PLACE),
         F.when(_share(place) < _MEASURED_ROWS, _size(frame)).alias(_BYTES),
     )
@@ -88,10 +108,11 @@ def count_task(batches: Iterator[pa.RecordBatch], *, most: int, most_bytes: int)
     """
     kept: list[pa.RecordBatch] | None = []
     counts: list[pa.Table] = []
-    size_bytes = 0
+    bits, size_bytes = _SPAN_BITS, 0
     for batch in batches:
-        counts.append(pa.table({PARTITION: batch.column(PARTITION), "rows": pa.repeat(1, batch.num_rows)}))
-        counts = [_summed(counts)] if len(counts) == _COUNTED_TOGETHER else counts
+        counts.append(_ones(batch))
+        if len(counts) == _COUNTED_TOGETHER:
+            counts, bits = _in_spans(counts, bits)
         if kept is None or not batch.num_rows:
             continue
         last = batch.column(_PLACE)[-1].as_py()
@@ -99,8 +120,20 @@ def count_task(batches: Iterator[pa.RecordBatch], *, most: int, most_bytes: int)
         size_bytes += batch.column(KEY).nbytes
         is_kept = ((last & _ROW_MASK) + 1) * share < most and size_bytes * share <= most_bytes
         kept = [*kept, batch] if is_kept else None
-    said = [pa.table(one) for one in kept] if kept is not None else [_summed(counts).rename_columns([PARTITION, _ROWS])]
+    said = [pa.table(one) for one in kept] if kept is not None else _told(*_in_spans(counts, bits))
     yield from (batch for one in said for batch in _laid_out(one).to_batches())
+
+
+def counted_rows(frame: DataFrame, found: pa.Table, *, is_far: bool) -> KeyedRows:
+    """Return the rows of a frame with what was counted of them, and their keys where these came.
+
+    Shape: found: COUNTED. `is_far`: this process may be far from the table, and does not write the rows itself.
+    """
+    rows = KeyedRows(frame=frame, counts=counts_of(counts_by_partition(found)), row_bytes=row_bytes(found))
+    known = keys_of_all(found)
+    if known is None:
+        return replace(rows, has_many_keys=True, spread=spread(found))
+    return replace(rows, keys=known.select([KEY, PARTITION, ORDER]), size_bytes=None if is_far else rows_bytes(known))
 
 
 def keys_of_all(found: pa.Table) -> pa.Table | None:
@@ -113,8 +146,28 @@ def counts_by_partition(found: pa.Table) -> pa.Table:
 
     Shape: COUNTED -> PARTITION, `rows`.
     """
-    rows = pc.fill_null(found[_ROWS], 1)
-    return _summed([pa.table({PARTITION: found[PARTITION], "rows": rows})])
+    rows = pa.table({PARTITION: found[PARTITION], "rows": pc.fill_null(found[_ROWS], 1)})
+    counted = rows.group_by(PARTITION, use_threads=False).aggregate([("rows", "sum")])
+    return counted.select([PARTITION, "rows_sum"]).rename_columns([PARTITION, "rows"])
+
+
+def row_bytes(found: pa.Table) -> float:
+    """Return what a row takes in memory, roughly, by those that were measured; 0 where none was.
+
+    Shape: COUNTED -> bytes.
+    """
+    measured = found.filter(pc.is_valid(found[_BYTES]))
+    rows_count = pc.sum(pc.fill_null(measured[_ROWS], 1)).as_py() or 0
+    return (pc.sum(measured[_BYTES]).as_py() or 0) / max(1, rows_count)
+
+
+def spread(found: pa.Table) -> pa.Table:
+    """Return how many rows of each partition are in which span of ORDER.
+
+    Shape: COUNTED -> PARTITION, ORDER, `span`, `rows`.
+    """
+    columns = [found[PARTITION], found[ORDER], pc.fill_null(found[_SPAN], 1), pc.fill_null(found[_ROWS], 1)]
+    return pa.table(columns, names=[PARTITION, ORDER, "span", "rows"])
 
 
 def may_be_small(frame: DataFrame, most_bytes: int) -> bool:
@@ -164,9 +217,44 @@ def _laid_out(rows: pa.Table) -> pa.Table:
     return pa.table(columns, names=COUNTED.names).cast(COUNTED)
 
 
-def _summed(counts: Sequence[pa.Table]) -> pa.Table:
-    together = pa.concat_tables(counts).group_by(PARTITION, use_threads=False).aggregate([("rows", "sum")])
-    return together.select([PARTITION, "rows_sum"]).rename_columns([PARTITION, "rows"])
+def _ones(batch: pa.RecordBatch) -> pa.Table:
+    """Return a count for each row.   Shape: PARTITION, ORDER, rows, bytes, measured rows."""
+    one, size = pa.array(np.ones(batch.num_rows, np.int64)), batch.column(_BYTES)
+    return pa.table(
+        [batch.column(PARTITION), batch.column(ORDER), one, pc.fill_null(size, 0), pc.cast(pc.is_valid(size), "int64")],
+        names=_COUNTS,
+    )
+
+
+def _in_spans(counts: Sequence[pa.Table], bits: int) -> tuple[list[pa.Table], int]:
+    """Sum counts by partition and by spans of 2**bits rows, or of more where these would be too many.
+
+    Shape: tables as of `_ones` -> one of them, and the bits of its spans.
+    """
+    if not counts:
+        return [], bits
+    together = _summed(pa.concat_tables(counts), bits)
+    while together.num_rows > _MOST_SPANS and bits < _ROW_BITS:
+        bits += 1
+        together = _summed(together, bits)
+    return [together], bits
+
+
+def _summed(counts: pa.Table, bits: int) -> pa.Table:
+    order = counts[ORDER].to_numpy() >> bits << bits
+    spans = counts.set_column(1, ORDER, pa.array(order)).group_by([PARTITION, ORDER], use_threads=False)
+    summed = spans.aggregate([(name, "sum") for name in _COUNTS[2:]])
+    return summed.select([PARTITION, ORDER, *(f"{name}_sum" for name in _COUNTS[2:])]).rename_columns(_COUNTS)
+
+
+def _told(counts: Sequence[pa.Table], bits: int) -> Iterator[pa.Table]:
+    """Yield what was counted with what the rows take, if they are as those that were measured.   Shape: of COUNTED."""
+    for one in counts:
+        measured, rows = pc.sum(one[_MEASURED]).as_py(), one[_ROWS]
+        size = pc.sum(one[_BYTES]).as_py() / measured if measured else None
+        sizes = pa.nulls(one.num_rows, pa.int64()) if size is None else pa.array((rows.to_numpy() * size).astype(int))
+        span = pa.array(np.full(one.num_rows, 1 << bits))
+        yield pa.table([one[PARTITION], one[ORDER], rows, sizes, span], names=[PARTITION, ORDER, _ROWS, _BYTES, _SPAN])
 
 
 def _share(place: Column) -> Column:

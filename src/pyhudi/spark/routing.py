@@ -12,10 +12,25 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from pyhudi.engine.api import BASE_ROW, BUCKET, FILE_INDEX, IS_MOVED, KEY, ORDER, PARTITION, STORED, TASK, Moves, Routes
+from pyhudi.engine.api import (
+    BASE_ROW,
+    BUCKET,
+    FILE_INDEX,
+    IS_MOVED,
+    KEY,
+    ORDER,
+    PARTITION,
+    STORED,
+    TASK,
+    KeyedRows,
+    Moves,
+    Placing,
+    Routes,
+)
 from pyhudi.engine.frames import LocalFrame
 from pyhudi.hashing import places_among
 from pyhudi.kernels.merge import MergeSpec
+from pyhudi.spark.in_order import COUNT, STARTS, Places, in_first_slot, in_order, listed, places_of, split_keys
 from pyhudi.spark.keys import named
 from pyhudi.spark.ordering import comparable_columns
 from pyhudi.spark.releases import frame_of
@@ -28,23 +43,30 @@ _FILE = "_pyhudi_found_file"
 _HOME = "_pyhudi_found_partition"
 _IS_LOST = "_pyhudi_is_lost"
 _FIRST = "_pyhudi_first"
-_COUNT = "_pyhudi_count"
 _GROUP = "_pyhudi_group"
 _IS_DEAD = "_pyhudi_is_dead"
 _RANK = "_pyhudi_rank"
+_SLOT = "_pyhudi_slot"
 _NEIGHBOURS_OF = "_pyhudi_neighbours_of"
 _NEIGHBOURS_BITS = 6
 _NEIGHBOURS = 1 << _NEIGHBOURS_BITS
 _FEW = 16
 """Up to so many partitions are spelled as a `case`; more are joined."""
+_FEW_STARTS = 1 << 14
+"""Up to so many numbers of places are spelled there, too."""
 
 
-def route_in_spark(frame: DataFrame, located: DataFrame | None, routes: Routes) -> DataFrame:
+def route_in_spark(rows: KeyedRows, located: DataFrame | None, routes: Routes) -> DataFrame:
     """Add BUCKET, TASK and IS_MOVED, and rows for what is deleted elsewhere; PARTITION becomes where a row goes."""
-    columns = frame.columns
+    frame: DataFrame = rows.frame
+    columns, places = frame.columns, places_of(rows, routes)
     targeted = _untargeted(frame) if located is None else _targeted(frame, located, routes)
-    spread = _with_slots(targeted, routes)
-    slot = (F.col(_FIRST) + _slot_number(routes)).cast("int")
+    spread = _with_slots(targeted, routes, places)
+    number = _slot_number(routes)
+    if places is not None:
+        spread = _in_order(frame, spread, routes, places)
+        number = F.coalesce(F.col(_SLOT), number)
+    slot = (F.col(_FIRST) + number).cast("int")
     stored = _element(routes.bucket_of_file, F.col(_FILE))
     bucket = F.when(F.col(_FILE).isNotNull(), stored).otherwise(_element(routes.bucket_of_slot, slot))
     routed = spread.withColumn(BUCKET, bucket).where(F.col(BUCKET) >= 0)
@@ -143,28 +165,49 @@ def _is_lost(frame: DataFrame, rules: MergeSpec) -> Column:
     return F.exists(F.col(_FOUND), beats) & ~unordered_deletes(frame, rules)
 
 
-def _with_slots(frame: DataFrame, routes: Routes) -> DataFrame:
-    """Add where the slots of a row's partition begin and how many they are; null for partitions without."""
-    if len(routes.partitions) > _FEW:
-        table = pa.table(
-            {
-                "_pyhudi_partition": pa.array(routes.partitions, pa.string()),
-                _FIRST: pa.array(routes.first_slot, pa.int32()),
-                _COUNT: pa.array(routes.slots_count, pa.int32()),
-            }
-        )
-        small = F.broadcast(frame_of(frame.sparkSession, table))
+def _with_slots(frame: DataFrame, routes: Routes, places: Places | None) -> DataFrame:
+    """Add where the slots of a row's partition begin and how many they are; null for partitions without.
+
+    Given places, STARTS is added, too.
+    """
+    starts = {} if places is None else places.starts
+    if len(routes.partitions) > _FEW or sum(map(len, starts.values())) > _FEW_STARTS:
+        table = {
+            "_pyhudi_partition": pa.array(routes.partitions, pa.string()),
+            _FIRST: pa.array(routes.first_slot, pa.int32()),
+            COUNT: pa.array(routes.slots_count, pa.int32()),
+        }
+        if places is not None:
+            table[STARTS] = pa.array([starts.get(one) for one in routes.partitions], pa.list_(pa.int64()))
+        small = F.broadcast(frame_of(frame.sparkSession, pa.table(table)))
         return frame.join(small, F.col(PARTITION) == F.col("_pyhudi_partition"), "left")
     first, count = F.lit(None).cast("int"), F.lit(None).cast("int")
+    before = F.lit(None).cast("array<bigint>")
     for place, partition in enumerate(routes.partitions):
         is_this = F.col(PARTITION) == partition
         first = F.when(is_this, routes.first_slot[place]).otherwise(first)
         count = F.when(is_this, routes.slots_count[place]).otherwise(count)
-    return frame.withColumns({_FIRST: first, _COUNT: count})
+        if partition in starts:
+            before = F.when(is_this, listed(starts[partition])).otherwise(before)
+    slots = {_FIRST: first, COUNT: count}
+    return frame.withColumns(slots if places is None else {**slots, STARTS: before})
+
+
+def _in_order(frame: DataFrame, spread: DataFrame, routes: Routes, places: Places) -> DataFrame:
+    """Add _SLOT, for rows that are placed in order.
+
+    Rows of one key that have to meet go where the first of them goes. Where many keys come in several places, all rows
+    go by their keys.
+    """
+    placed = in_order(spread, places, _SLOT)
+    if routes.placing is not Placing.IN_ORDER_OF_KEYS:
+        return placed
+    split = split_keys(in_order(_with_slots(frame, routes, places), places, _SLOT), _SLOT)
+    return spread.withColumn(_SLOT, F.lit(None).cast("int")) if split is None else in_first_slot(placed, split, _SLOT)
 
 
 def _slot_number(routes: Routes) -> Column:
-    count = F.greatest(F.col(_COUNT), F.lit(1))
+    count = F.greatest(F.col(COUNT), F.lit(1))
     key_hash = routes.key_hash
     if key_hash is None:
         return F.pmod(F.xxhash64(KEY), count.cast("long"))
@@ -180,8 +223,5 @@ def _slot_number(routes: Routes) -> Column:
 
 
 def _element(values: Sequence[int], place: Column) -> Column:
-    """Look a number up in a literal list; Spark folds the text into an array once."""
-    listed = (
-        F.split(F.lit(",".join(map(str, values))), ",").cast("array<int>") if values else F.array().cast("array<int>")
-    )
-    return F.get(listed, place)
+    """Look a number up in a literal list."""
+    return F.get(listed(values).cast("array<int>"), place)
