@@ -104,6 +104,19 @@ def test_bulk_insert_sorts_by_the_columns_it_is_given(engine):
         assert stamps.to_pylist() == sorted(stamps.to_pylist())
 
 
+@pytest.mark.parametrize("suffix", [True, False])
+def test_rows_that_are_equal_in_the_sort_columns_are_sorted_by_key_where_that_is_asked_for(engine, suffix):
+    table = engine.create(partition_by=[])
+    rows = [trip(f"k{i * 7 % 10}", ts=i % 2) for i in range(10)]
+    options = {
+        "hoodie.bulkinsert.user.defined.partitioner.sort.columns": "ts",
+        "hoodie.bulkinsert.sort.suffix.record_key": suffix,
+    }
+    table.bulk_insert(engine.rows(trips(*rows)), options=options)
+    stored = [(row["ts"], row["uuid"]) for row in table.scan(["ts", "uuid"]).to_arrow().to_pylist()]
+    assert (stored == sorted(stored)) == suffix
+
+
 @pytest.mark.parametrize("mode", ["NONE", "PARTITION_SORT"])
 def test_bulk_insert_closes_files_at_the_size_asked_for(engine, mode):
     table = engine.create()

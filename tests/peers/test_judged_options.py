@@ -1,6 +1,14 @@
-"""Options that a table of ours keeps: Apache Hudi writes beside them, other values and all, and leaves them there."""
+"""Options that a table of ours keeps: Apache Hudi writes beside them, other values and all, and leaves them there.
+
+And options of bulk_insert, by which both sides lay out rows alike.
+"""
+
+import random
+from itertools import pairwise
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.peers.crafted import asked_of
 from tests.peers.peer import PeerError
@@ -149,3 +157,84 @@ def test_apache_hudi_refuses_a_write_whose_option_differs_from_a_property_of_tha
     update_properties(table.state.storage, table.state.env, prefixed)
     hudi.write(path, rows, written(version, "cow"))
     assert table.count() == 3
+
+
+SORT_MODE = "hoodie.bulkinsert.sort.mode"
+SORTED_BY = {
+    "NONE": "came",
+    "GLOBAL_SORT": "id",
+    "PARTITION_SORT": "id",
+    "PARTITION_PATH_REPARTITION": "came",
+    "PARTITION_PATH_REPARTITION_AND_SORT": None,
+    "columns": "rank",
+}
+"""The column by which rows are in order, within files and over the files of a partition. Of the last mode Apache Hudi
+promises files of one partition only, where ours sorts by keys."""
+BY_COLUMNS = {
+    "hoodie.bulkinsert.user.defined.partitioner.class": (
+        "org.apache.hudi.execution.bulkinsert.RowCustomColumnsSortPartitioner"
+    ),
+    "hoodie.bulkinsert.user.defined.partitioner.sort.columns": "rank",
+}
+"""Ours needs no class, and says that it has no effect."""
+BULK_INSERT = {
+    "hoodie.table.name": "crafted",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.partitionpath.field": "city",
+    "hoodie.datasource.write.operation": "bulk_insert",
+    "hoodie.bulkinsert.shuffle.parallelism": "1",
+    "hoodie.embed.timeline.server": "false",
+}
+
+
+def shuffled_rows(count=4_000):
+    """Return rows whose keys and ranks are in another order than that in which they come."""
+    chance = random.Random(count)
+    ids, ranks = list(range(count)), list(range(count))
+    chance.shuffle(ids)
+    chance.shuffle(ranks)
+    return pa.table(
+        {
+            "id": [f"k{number:05}" for number in ids],
+            "city": [chance.choice(["rio", "sf"]) for _ in ids],
+            "rank": ranks,
+            "came": list(range(count)),
+            "note": [chance.randbytes(50).hex() for _ in ids],
+        }
+    )
+
+
+def files_by_city(path):
+    """Return the rows of each file, by partition."""
+    files = {}
+    for file in sorted(Path(path).glob("*/*.parquet")):
+        rows = pq.ParquetFile(file).read()
+        [city] = set(rows["city"].to_pylist())
+        files.setdefault(city, []).append(rows)
+    return files
+
+
+def overlaps(files, column):
+    """Return whether the ranges of a column in some two files have values in common."""
+    ranges = sorted((min(values), max(values)) for values in (rows[column].to_pylist() for rows in files))
+    return any(after[0] <= before[1] for before, after in pairwise(ranges))
+
+
+@pytest.mark.parametrize("mode", SORTED_BY)
+def test_both_sides_lay_out_rows_alike_in_each_sort_mode(hudi_1_2, mode, tmp_path):
+    """Each partition has several files; of so small ones Apache Hudi makes more, as it closes them by plain bytes."""
+    rows, column = shuffled_rows(), SORTED_BY[mode]
+    options = BY_COLUMNS if mode == "columns" else {SORT_MODE: mode}
+    options = {**options, "hoodie.parquet.max.file.size": "100000", "hoodie.metadata.enable": "false"}
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    table = create_table(ours, rows.schema, name="crafted", record_key=["id"], partition_by=["city"])
+    table.bulk_insert(rows, options=options)
+    hudi_1_2.write(theirs, rows, BULK_INSERT | options)
+    for path in (ours, theirs):
+        files = files_by_city(path)
+        assert {city: len(found) > 1 for city, found in files.items()} == {"rio": True, "sf": True}
+        for found in files.values() if column is not None else ():
+            assert all(one[column].to_pylist() == sorted(one[column].to_pylist()) for one in found)
+            assert [name for name in ("id", "rank", "came") if not overlaps(found, name)] == [column]
+        read = hudi_1_2.read(path).select(rows.column_names).sort_by("came")
+        assert read.to_pydict() == table.scan().to_arrow().sort_by("came").to_pydict() == rows.to_pydict()

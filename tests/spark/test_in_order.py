@@ -17,6 +17,7 @@ from pyhudi.spark.releases import collect_arrow
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 
+MODE = "hoodie.bulkinsert.sort.mode"
 ROWS = 600
 SLOTS = 5
 
@@ -115,6 +116,35 @@ def test_rows_of_a_partition_with_stored_keys_go_by_their_keys(working, spark):
     assert len(set(found)) == SLOTS
 
 
+def files_that_do_not_meet(rows, column):
+    """Return how many files rows are in, whose ranges of a column have nothing in common."""
+    names = f"{column}_min", f"{column}_max"
+    spans = rows.group_by("_hoodie_file_name").aggregate([(column, "min"), (column, "max")]).sort_by(names[0])
+    first, last = (spans[name] for name in names)
+    assert pc.all(pc.less(last[:-1], first[1:])).as_py()
+    return spans.num_rows
+
+
+@pytest.mark.parametrize(
+    ("options", "column"),
+    [
+        ({MODE: "PARTITION_PATH_REPARTITION"}, "ts"),
+        ({MODE: "GLOBAL_SORT"}, "uuid"),
+        ({"hoodie.bulkinsert.user.defined.partitioner.sort.columns": "fare"}, "fare"),
+    ],
+)
+@pytest.mark.parametrize("few", [1, 1_000_000])
+def test_files_of_a_bulk_insert_have_their_parts_of_a_column(spark, tmp_path, monkeypatch, options, column, few):
+    monkeypatch.setattr(spark_engine, "_FEW_ROWS", few)
+    builder = SparkTableBuilder(spark, tmp_path)
+    table = builder.create()
+    rows = [trip(f"k{i * 7919 % 1000:03}", ["sf", "rio"][i % 2], ts=i, fare=float(i * 31 % 97)) for i in range(90)]
+    table.bulk_insert(builder.rows(trips(*rows)), options={**SMALL_FILES, **TINY_FILTERS, **options})
+    found = table.scan(["city", "_hoodie_file_name", column]).to_arrow()
+    for city in ("sf", "rio"):
+        assert files_that_do_not_meet(found.filter(pc.equal(found["city"], city)), column) >= 4
+
+
 @pytest.mark.parametrize("verb", ["insert", "upsert", "insert_overwrite"])
 def test_many_rows_go_into_files_in_the_order_in_which_they_come(spark, tmp_path, monkeypatch, verb):
     monkeypatch.setattr(spark_engine, "_FEW_ROWS", 1)
@@ -122,10 +152,7 @@ def test_many_rows_go_into_files_in_the_order_in_which_they_come(spark, tmp_path
     table = builder.create(partition_by=[])
     rows = [trip(f"k{i * 7919 % 100:03}", ts=i) for i in range(60)]
     getattr(table, verb)(builder.rows(trips(*rows)), options={**SMALL_FILES, **TINY_FILTERS})
-    found = table.scan(["_hoodie_file_name", "ts"]).to_arrow()
-    spans = found.group_by("_hoodie_file_name").aggregate([("ts", "min"), ("ts", "max")]).sort_by("ts_min")
-    assert spans.num_rows >= 5
-    assert pc.all(pc.less(spans["ts_max"][:-1], spans["ts_min"][1:])).as_py()
+    assert files_that_do_not_meet(table.scan(["_hoodie_file_name", "ts"]).to_arrow(), "ts") >= 5
 
 
 def test_many_rows_of_one_key_are_one_row_of_the_table(spark, tmp_path, monkeypatch):
