@@ -38,6 +38,7 @@ _MOST_SPANS: Final = 1 << 14
 _MOST_STARTS: Final = 1 << 22
 """Of all partitions together; they are sent to every task."""
 _MOST_SPLIT: Final = 10_000
+_ROWS_A_TASK: Final = 1 << 18
 _MOSTLY: Final = 0.9
 """If fewer of a partition's rows are new, they may lie anywhere among them."""
 
@@ -107,13 +108,15 @@ def in_order(frame: DataFrame, places: Places, column: str) -> DataFrame:
     return frame.withColumn(column, found).drop(_ROW, _SPAN)
 
 
-def split_keys(frame: DataFrame, slots: str) -> DataFrame | None:
+def split_keys(frame: DataFrame, slots: str, rows_count: int) -> DataFrame | None:
     """Find the keys whose rows would go to several slots, and the first one of each; None where such keys are many.
 
     Shape: KEY, PARTITION, the column `slots` -> the columns that `in_first_slot` looks at.
-    Cost:  a job that shuffles a hash and a number of each row that is placed in order.
+    Cost:  a job that shuffles a hash and a number of each row that is placed in order, of some `rows_count`. Most keys
+           come once, so that to sum them up before that would cost as much again.
     """
     placed = frame.where(F.col(slots).isNotNull()).select(_hash().alias(_HASH), F.col(slots))
+    placed = placed.repartition(rows_count // _ROWS_A_TASK + 1, _HASH)
     by_key = placed.groupBy(_HASH).agg(F.min(slots).alias(_FIRST), F.max(slots).alias(_LAST))
     split = by_key.where(F.col(_FIRST) < F.col(_LAST)).drop(_LAST).limit(_MOST_SPLIT + 1)
     found = collect_arrow(split)

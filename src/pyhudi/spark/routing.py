@@ -64,7 +64,7 @@ def route_in_spark(rows: KeyedRows, located: DataFrame | None, routes: Routes) -
     spread = _with_slots(targeted, routes, places)
     number = _slot_number(routes)
     if places is not None:
-        spread = _in_order(frame, spread, routes, places)
+        spread = _in_order(rows, spread, routes, places)
         number = F.coalesce(F.col(_SLOT), number)
     slot = (F.col(_FIRST) + number).cast("int")
     stored = _element(routes.bucket_of_file, F.col(_FILE))
@@ -193,7 +193,7 @@ def _with_slots(frame: DataFrame, routes: Routes, places: Places | None) -> Data
     return frame.withColumns(slots if places is None else {**slots, STARTS: before})
 
 
-def _in_order(frame: DataFrame, spread: DataFrame, routes: Routes, places: Places) -> DataFrame:
+def _in_order(rows: KeyedRows, spread: DataFrame, routes: Routes, places: Places) -> DataFrame:
     """Add _SLOT, for rows that are placed in order.
 
     Rows of one key that have to meet go where the first of them goes. Where many keys come in several places, all rows
@@ -202,7 +202,8 @@ def _in_order(frame: DataFrame, spread: DataFrame, routes: Routes, places: Place
     placed = in_order(spread, places, _SLOT)
     if routes.placing is not Placing.IN_ORDER_OF_KEYS:
         return placed
-    split = split_keys(in_order(_with_slots(frame, routes, places), places, _SLOT), _SLOT)
+    alone = in_order(_with_slots(rows.frame, routes, places), places, _SLOT)
+    split = split_keys(alone, _SLOT, rows.rows_at_most or 0)
     return spread.withColumn(_SLOT, F.lit(None).cast("int")) if split is None else in_first_slot(placed, split, _SLOT)
 
 
