@@ -77,6 +77,29 @@ def test_no_row_of_a_value_is_hidden(version, left, caplog):
     assert not caplog.text
 
 
+@pytest.mark.parametrize("left", [None, 0, -1], ids=["gone", "empty", "cut off"])
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_commit_that_makes_the_file_groups_of_a_partition_may_lose_its_log_too(version, left, caplog):
+    options = {
+        **TINY_FILTERS,
+        "hoodie.metadata.enable": True,
+        "hoodie.metadata.record.level.index.enable": True,
+        "hoodie.index.type": "RECORD_LEVEL_INDEX",
+    }
+    table = TableBuilder("cow").create(version=version)
+    table.upsert(trips(trip("a"), trip("b", "rio")), options=options)
+    table.upsert(trips(trip("c", "oslo")), options=options)
+    storage, logs = logs_of(table, "record_index")
+    shorten(storage, max((one for one in logs if "oslo" in one), key=lambda one: storage.head(one).size_bytes), left)
+    assert table.lookup(["a", "b", "c"]).num_rows == 3
+    assert "table.repair('record_index')" in caplog.text
+    assert wrong(table) == {"record_index"}
+    table.repair("record_index", options=options)
+    assert table.upsert(trips(trip("c", "oslo", ts=9)), options=options).updated == 1
+    assert sorted(table.scan(["uuid"]).to_arrow()["uuid"].to_pylist()) == ["a", "b", "c"]
+    assert table.check().ok
+
+
 @pytest.mark.parametrize("version", [6, 8, 9])
 def test_a_lost_log_is_not_compacted_away(version, caplog):
     table = indexed(version)

@@ -77,11 +77,12 @@ def _is_of_slice(table: MetadataTable, log: LogFile, newest: FileSlice, commit: 
     if not table.timeline.layout.logs_name_their_instant:  # they name the base instant of their slice
         is_built = newest.base_instant.startswith(_BUILDS)
         return log.instant == newest.base_instant or (log.instant > newest.base_instant and not is_built)
-    return (commit.completion_time or _NEVER) > _begin(table, newest)
+    done, begin = commit.completion_time or _NEVER, _begin(table, newest)
+    return done > begin or (newest.base is None and done == begin)  # a commit that makes a file group may fill it, too
 
 
 def _begin(table: MetadataTable, newest: FileSlice) -> str:
-    """Return behind which completions logs are of a slice.
+    """Return behind which completions logs are of a slice; of one without a base file, also those of that completion.
 
     That is the instant of the compaction that made its base file, or the completion of the commit that built its file
     group: of the first log, which says so, where a group without records has no base file, as at version 8. Where that
