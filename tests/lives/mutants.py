@@ -321,6 +321,11 @@ MUTANTS: tuple[Mutant, ...] = (
         is_indexed,
     ),
     Mutant(
+        "a log of an index that is gone is not missed",
+        (("pyhudi.metadata.committed_logs.lost_log", always(None)),),
+        is_indexed,
+    ),
+    Mutant(
         "bytes compare without sign", (("pyhudi.kernels.ordering._bytes", lambda _: lambda values: values),), by_bytes
     ),
     Mutant(

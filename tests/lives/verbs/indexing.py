@@ -3,16 +3,19 @@
 Which partitions there are the table says itself; that they tell the truth is compared in `tests.lives.comparing`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, Self
 
-from tests.lives.rows import ADDED, COMPUTED
+from tests.lives.comparing import require_chosen, settle, told_by
+from tests.lives.rows import ADDED, COMPUTED, Where
 from tests.lives.setting import BY_PARTITION
 from tests.lives.verbs.step import Step
-from tests.lives.world import World
+from tests.lives.verbs.writing import Upsert
+from tests.lives.world import World, Wrong
 
-from pyhudi.errors import HudiError, InvalidInput, NotBuilt, WriteConflict
+from pyhudi.errors import CorruptData, HudiError, InvalidInput, NotBuilt, WriteConflict
+from pyhudi.metadata.names import SECONDARY_PREFIX
 from pyhudi.metadata.secondary_keys import can_index
 from pyhudi.metadata.table.upkeep import planned_partitions
 from pyhudi.state.properties_file import open_state
@@ -29,6 +32,8 @@ EXPRESSIONS: Final = (
     ("length(s)", "column_stats"),
     ("substring(s)", "column_stats"),
 )
+_BUILDS: Final = "0001"
+"""Behind the instants by which parts of a metadata table are built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +188,72 @@ class RepairIndex(Step):
 
     def call(self) -> str:
         return f"table.repair({self.partition!r}, options=options)"
+
+
+@dataclass(frozen=True, slots=True)
+class LoseLog(Step):
+    """Lose a log of an index of rows: reads do without, a write may refuse, `check` says so, `repair` helps."""
+
+    partition: str = RECORD
+    left: int | None = None
+    """How much is left of it, as the end of a slice; None where it is gone."""
+    meanwhile: Upsert = field(default_factory=Upsert)
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        found = sorted(one for one in ready(world) if is_of_rows(one))
+        return cls(chance.choice(found), chance.choice((None, 0, -1)), Upsert.draw(chance, world)) if found else None
+
+    def fits(self, world: World) -> bool:
+        """Before version 8 the name of a log does not say whether its commit is on the timeline."""
+        return self.partition in ready(world) and world.setting.version > 6 and not world.has_dead_writer
+
+    def do(self, world: World, table: Table | None = None) -> None:
+        if not self._lose(world):
+            return
+        self._read(world)
+        before = world.model.copied()
+        try:
+            self.meanwhile.do(world)
+        except CorruptData:
+            world.model = before
+        settle(world.table, world.model)
+        self._read(world)
+        problems = world.table.check().problems.to_pylist()
+        if self.partition not in {one["repair"] for one in problems}:
+            raise Wrong(f"check() says {problems}, and a log of {self.partition} is gone")
+        world.table.repair(self.partition, options=world.setting.options)
+
+    def _lose(self, world: World) -> bool:
+        """Return whether there was a log with entries: of a commit that counts, and not the first of a new group."""
+        told = told_by(world)
+        assert told is not None
+        slices = told.file_groups(self.partition)
+        logs = [one for some in slices for one in some.logs if told.is_valid(one.instant) and one.instant > _BUILDS]
+        if not logs:
+            return False
+        newest = max(logs, key=lambda one: (one.instant, one.path))
+        storage, data = told.state.storage, told.state.storage.get(newest.path)
+        storage.delete(newest.path)
+        if self.left is not None:
+            storage.put(newest.path, data[: self.left])
+        return True
+
+    def _read(self, world: World) -> None:
+        """Ask for rows by all keys, and by all values, that an index of rows may be asked for."""
+        rows = [one.row for one in world.model.rows.values()]
+        for column in ("k", "s", "p", "ts"):
+            values = {row[column] for row in rows} - {None}
+            for value in sorted(values):
+                require_chosen(world, Where(column, "=", value))
+
+    def call(self) -> str:
+        return f"<of the newest log of {self.partition}, {self.left} is left>; {self.meanwhile.call()}; check; repair"
+
+
+def is_of_rows(partition: str) -> bool:
+    """Return whether a partition of the metadata table is an index of rows."""
+    return partition == RECORD or partition.startswith(SECONDARY_PREFIX)
 
 
 def ready(world: World) -> set[str]:
