@@ -10,7 +10,9 @@ from tests.lives.rows import ADDED, NOWHERE, WIDENED, Row, Where, draw_rows, dra
 from tests.lives.verbs.step import STREAMED, Write, draw_more, spell_options, spell_rows
 from tests.lives.world import World
 
-from pyhudi.errors import DuplicateKeys, HudiError, InvalidInput
+from pyhudi.errors import DuplicateKeys, HudiError, InvalidInput, SchemaMismatch
+from pyhudi.metadata.names import SECONDARY_PREFIX
+from pyhudi.state.properties_file import open_state
 from pyhudi.table import Table
 
 COMBINE = "hoodie.combine.before.insert"
@@ -138,6 +140,12 @@ class WidenColumn(RowsWrite):
     def _wider(self, model: Model) -> pa.Schema:
         at = model.schema.get_field_index(ADDED.name)
         return model.schema.set(at, ADDED.with_type(self.type))
+
+    def refusals(self, world: World) -> tuple[type[HudiError], ...]:
+        """A secondary index of a whole number has other entries than one of a float."""
+        kept_up = open_state(world.storage, world.env).config.partitions_kept_up
+        is_kept = self.type == pa.float64() and f"{SECONDARY_PREFIX}{ADDED.name}" in kept_up
+        return Write.refusals(self, world) + ((SchemaMismatch,) if is_kept else ())
 
     @property
     def type(self) -> pa.DataType:
