@@ -1,6 +1,7 @@
 """Writes of streams that are larger than the memory that their rows may take."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -104,6 +105,60 @@ def test_rows_of_a_stream_stay_in_order(spools):
     assert spools
 
 
+@pytest.mark.parametrize("moves", [True, False])
+def test_a_global_index_keeps_the_newest_row_of_each_key(spools, moves):
+    options = {
+        **OPTIONS,
+        "hoodie.index.type": "GLOBAL_SIMPLE",
+        "hoodie.simple.index.update.partition.path": moves,
+    }
+    table = TableBuilder().create(SCHEMA, options=options)
+    table.upsert(given("reader", count=600), options=options)
+
+    def in_oslo(ts, count):
+        for batch in batches(ts=ts, count=count):
+            yield batch.set_column(2, "city", pa.array(["oslo"] * len(batch)))
+
+    def twice():
+        yield from batches(ts=3, count=1_000)
+        yield from in_oslo(3, 1_000)  # a tie goes to the row that came later
+        yield from in_oslo(2, ROWS)
+
+    del spools[:]
+    table.upsert(twice(), options=options)
+    assert len(spools) == 3, "one as the rows come, one of those that stay, one by buckets"
+    rows = read(table, "uuid", "ts", "city", "_hoodie_partition_path").sort_by("uuid")
+    assert rows["uuid"].to_pylist() == [f"k{row:06}" for row in range(ROWS)]
+    assert rows["ts"].to_pylist() == [3] * 1_000 + [2] * (ROWS - 1_000)
+    paths = [("oslo" if moves or row >= 600 or not row % 3 else "sf") for row in range(ROWS)]
+    assert rows["_hoodie_partition_path"].to_pylist() == paths
+
+
+def test_a_stream_of_keys_deletes_rows(spools):
+    table = TableBuilder().create(SCHEMA)
+    table.bulk_insert(given("reader"), options=OPTIONS)
+    del spools[:]
+    assert table.delete(given("reader", count=1_000), options=OPTIONS).deleted == 1_000
+    assert table.count() == ROWS - 1_000
+
+
+@pytest.mark.parametrize("half", [0.0, 0.5])
+def test_a_stream_of_floats_is_looked_at_whole_before_it_is_written(half):
+    table = TableBuilder().create(SCHEMA)
+    table.bulk_insert(given("reader", count=100), options=OPTIONS)
+
+    def floats():
+        for batch in batches(start=100):
+            ts = pa.array([float(value) for value in range(len(batch))])
+            yield batch.set_column(1, "ts", pa.compute.add(ts, half))
+
+    if half:
+        with pytest.raises(HudiError, match="ts"):
+            table.insert(floats(), options=OPTIONS)
+    else:
+        assert table.insert(floats(), options=OPTIONS).inserted == ROWS
+
+
 def test_the_bucket_index_takes_streams_too():
     options = {**OPTIONS, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 3}
     table = TableBuilder("mor").create(SCHEMA, options=options)
@@ -145,14 +200,27 @@ def test_batches_with_other_columns_are_refused(table):
         table.insert(mixed(), options=OPTIONS)
 
 
-def test_keys_that_do_not_fit_into_the_memory_are_refused_before_anything_is_written(table):
+@pytest.mark.parametrize("how", ["upsert", "insert, drop", "global index"])
+def test_keys_that_do_not_fit_are_refused_before_anything_is_on_the_timeline(table, how):
+    options = OPTIONS | ({"hoodie.index.type": "GLOBAL_SIMPLE"} if how == "global index" else {})
+    if how == "global index":
+        table = TableBuilder().create(SCHEMA, options=options)
     table.bulk_insert(given("reader", count=100), options=OPTIONS)
     table.bulk_insert(given("reader", count=100, start=900_000), options=OPTIONS)
-    files = table.inspect.file_slices().num_rows
+    before = table.inspect.timeline()
+    verb = partial(table.insert, duplicates="drop") if how == "insert, drop" else table.upsert
     with pytest.raises(InvalidInput, match=r"pyhudi\.memory\.bytes"):
-        table.upsert(given("reader", count=30_000), options=OPTIONS)
-    assert table.inspect.file_slices().num_rows == files
+        verb(given("reader", count=30_000), options=options)
+    assert table.inspect.timeline().equals(before)
     assert table.count() == 200
+
+
+def test_keys_that_do_not_fit_are_no_matter_where_none_is_looked_up(table):
+    table.bulk_insert(given("reader", count=100), options=OPTIONS)
+    assert table.insert(given("reader", count=30_000, start=100), options=OPTIONS).inserted == 30_000
+    other = TableBuilder().create(SCHEMA)
+    assert other.upsert(given("reader", count=30_000), options=OPTIONS).inserted == 30_000
+    assert other.upsert(given("reader", ts=2, count=30_000), options=OPTIONS).updated == 30_000
 
 
 def test_a_bound_in_which_nothing_can_be_done_is_refused(table):

@@ -12,12 +12,12 @@ from typing import Any, Final, TypeGuard
 import pyarrow as pa
 
 from pyhudi.arguments import as_text
-from pyhudi.commit.call import WriteCall
+from pyhudi.commit.call import WRITE_MEMORY, WriteCall
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Engine, Frame, RowsMemory
 from pyhudi.engine.frames import arrow_table
 from pyhudi.errors import HudiError, InvalidInput, KeyMissing, SchemaMismatch
 from pyhudi.filegroup.merge_memory import SPILL_DIRECTORY
-from pyhudi.options import Settings, between, option
+from pyhudi.options import Settings
 from pyhudi.predicate import column
 from pyhudi.queries.given_keys import keys_as_stored
 from pyhudi.queries.key_encoding import stored_key_encoding
@@ -30,15 +30,6 @@ from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import InstantTime
 
 __all__ = ["columns_of_new_table", "key_rows", "keyed_rows", "rows_for_new_table", "rows_of_dicts", "take_records"]
-
-WRITE_MEMORY: Final = option(
-    "pyhudi.memory.bytes",
-    1 << 30,
-    "Bytes of memory in which the rows of a write are held in this process: of a stream (a reader, a dataset, a"
-    " generator of batches) that is larger, rows wait on a local disk.",
-    parse=between(1, (1 << 63) - 1),
-    is_kept=False,
-)
 
 _NO_INSTANT: Final = InstantTime("0")
 """A generated key that starts with it is no row's."""

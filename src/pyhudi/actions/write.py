@@ -23,7 +23,7 @@ from pyhudi.commit.planned import PlannedWrite, planned, rows_to_store, stored_k
 from pyhudi.commit.restart import restarting
 from pyhudi.commit.sinks import appends_of, stored_slices
 from pyhudi.commit.sizing import sizing_of
-from pyhudi.commit.tag import TaggedRows, key_search, read_set_of, tag, untagged
+from pyhudi.commit.tag import TaggedRows, key_search, read_set_of, require_room_for_keys, tag, untagged
 from pyhudi.commit.work import RowsWork, WriteWork, run_work, start_write
 from pyhudi.commit.write_plan import Demand, WritePlan, plan_write
 from pyhudi.engine.api import KEY, Frame, Moves, Placing
@@ -65,7 +65,7 @@ COMBINE_BEFORE_INSERT: Final = option(
 @restarting
 def upsert(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
     """Insert new keys and update existing ones, as one commit.   Spec: Writer Expectations 1-4."""
-    with begin_write(call, records, WriteOperation.UPSERT) as begun:
+    with begin_write(call, records, WriteOperation.UPSERT, require_room_for_keys=require_room_for_keys) as begun:
         write = _one_row_a_key(bring_few_rows(begun))
         tagged = tag(write)
         work = _searched(write, _rows_work(write, tagged, plan_for(write, tagged), RowsKind.UPSERT))
@@ -85,7 +85,8 @@ def insert(
 ) -> WriteResult | PlannedWrite:
     """Put rows in, without looking their keys up unless duplicates are dropped or refused."""
     policy = call.settings.get(DUPLICATES)
-    with begin_write(call, records, operation) as begun:
+    room = partial(require_room_for_keys, looks_in_all=True) if policy != "none" else None
+    with begin_write(call, records, operation, require_room_for_keys=room) as begun:
         write = bring_few_rows(begun)
         tagged = tag(write, looks_in_all=True) if policy != "none" else untagged(write)
         placed = {} if tagged.index.is_global else tagged.hidden_by_slice

@@ -123,8 +123,42 @@ _ColumnsOf: TypeAlias = Callable[[Timeline], tuple[pa.Schema, pa.Schema]]
 """Returns the columns that are stored by a timeline, and those that the write gives the table."""
 
 
-def _no_check(schema: pa.Schema, timeline: Timeline) -> None:
-    """Find nothing wrong."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """What is known of a write before it has begun."""
+
+    operation: WriteOperation
+    index: Index
+    phases: Phases
+    keep: Callable[[Frame], Frame]
+    stored: pa.Schema
+    schema: pa.Schema
+
+    def context(
+        self, call: WriteCall, snapshot: Timeline, time: InstantTime, rows: KeyedRows, transaction: Txn | None = None
+    ) -> WriteContext:
+        """Look at the files that the write meets."""
+        files, counts = call.files(snapshot), rows.counts or {}
+        return WriteContext(
+            call=call,
+            operation=self.operation,
+            index=self.index,
+            phases=self.phases,
+            snapshot=snapshot,
+            time=time,
+            schema=self.schema,
+            widened=widened(self.stored, self.schema),
+            added=added(self.stored, self.schema) if self.stored.names else {},
+            keys=call.keys(time),
+            rows=rows,
+            rows_by_partition={PartitionPath(name or ""): count for name, count in counts.items()},
+            files=files,
+            slices=[] if rows.frame is None else visible_slices(files, _partitions(self.index, counts)),
+            keep=self.keep,
+            closed=planned_groups(call.state, snapshot),
+            has_unknown_partitions=None in counts,
+            transaction=transaction,
+        )
 
 
 @contextmanager
@@ -135,16 +169,17 @@ def begin_write(
     *,
     has_only_keys: bool = False,
     is_counted: bool = True,
-    check: Callable[[pa.Schema, Timeline], None] = _no_check,
+    check: Callable[[pa.Schema, Timeline], None] | None = None,
+    require_room_for_keys: Callable[[WriteContext], None] | None = None,
     timeline: Timeline | None = None,
     alter: Callable[[pa.Schema], pa.Schema] | None = None,
 ) -> Iterator[WriteContext]:
     """Check, key and begin; on an error inside, the instant is rolled back.
 
-    `check` looks at what else the call asks for, given the table's columns, before anything is written; `timeline` is
-    the one that the caller has looked at already; a write without rows may `alter` the table's columns. Rows that
-    are not counted are not held either, for a write that goes over them once and needs no plan; a wrong key then shows
-    while they are written.
+    `check` looks at what else the call asks for, given the table's columns, before anything is written. There, too,
+    `require_room_for_keys` is asked, given the write as it would be now, where its keys do not fit into memory.
+    `timeline` is the one that the caller has looked at already; a write without rows may `alter` the table's columns.
+    Rows that are not counted are not held, for a write that goes over them once; a wrong key then shows meanwhile.
 
     Raises: SchemaMismatch, KeyMissing, NotBuilt before anything is written; WriteConflict where another commit changed
             the table's columns before this write began; ReadOutdated; StorageUnavailable where a put that commits
@@ -157,38 +192,21 @@ def begin_write(
     columns_of = partial(_columns, call, records=records, alter=alter, has_only_keys=has_only_keys)
     with _conflicts(call.state, timeline):
         stored, schema = columns_of(timeline)
-        check(schema, timeline)
+        if check is not None:
+            check(schema, timeline)
     given = _Given(records=records, schema=schema, has_only_keys=has_only_keys, is_counted=is_counted)
     with nothing_committed(_FAILED), ExitStack() as stack:
         phases, keep = Phases(call), partial(_kept_until, stack, call.engine)
         make_keys = partial(_make_keys, call, given, phases, keep)
         early = _early_keys(call, given, phases, keep)
+        known = _Known(operation=operation, index=index, phases=phases, keep=keep, stored=stored, schema=schema)
+        if require_room_for_keys and early and early.has_many_keys and _brings_keys(call):
+            require_room_for_keys(known.context(call, timeline, InstantTime("0"), early))
         call = _prepared(call, kept, timeline)
         transaction, snapshot, time = _begin(call, _action_of(call.state, operation), stack)
         _require_same_rows(call, snapshot)
         _require_columns(schema, timeline, snapshot, columns_of)
-        rows, files = early or make_keys(time), call.files(snapshot)
-        counts = rows.counts or {}
-        yield WriteContext(
-            call=call,
-            operation=operation,
-            index=index,
-            phases=phases,
-            snapshot=snapshot,
-            time=time,
-            schema=schema,
-            widened=widened(stored, schema),
-            added=added(stored, schema) if stored.names else {},
-            keys=call.keys(time),
-            rows=rows,
-            rows_by_partition={PartitionPath(name or ""): count for name, count in counts.items()},
-            files=files,
-            slices=[] if records is None else visible_slices(files, _partitions(index, counts)),
-            keep=keep,
-            closed=planned_groups(call.state, snapshot),
-            has_unknown_partitions=None in counts,
-            transaction=transaction,
-        )
+        yield known.context(call, snapshot, time, early or make_keys(time), transaction)
 
 
 @contextmanager
@@ -210,6 +228,11 @@ def _conflicts(state: TableState, timeline: Timeline, own: InstantTime | None = 
 
 def _kept_until(stack: ExitStack, engine: Engine, frame: Frame) -> Frame:
     return stack.enter_context(engine.hold(frame))
+
+
+def _brings_keys(call: WriteCall) -> bool:
+    """Return whether the keys of rows are looked up from this process, however many: other engines join them."""
+    return not (call.engine.has_placed_rows or call.state.is_planned)
 
 
 def _action_of(state: TableState, operation: WriteOperation) -> Action:

@@ -31,6 +31,7 @@ __all__ = [
     "ISOLATION",
     "OPERATION",
     "RETRIES",
+    "WRITE_MEMORY",
     "Phases",
     "WriteCall",
     "WriteResult",
@@ -45,6 +46,14 @@ DRIVER_WRITE_BYTES: Final = option(
     "is an update or delete by a condition, where all files that it may concern take no more. Bytes; 0: never, for a "
     "driver that is far from the table or has little memory.",
     parse=between(0, 2**63 - 1),
+)
+WRITE_MEMORY: Final = option(
+    "pyhudi.memory.bytes",
+    1 << 30,
+    "Bytes of memory in which the rows of a write are held in this process: of a stream (a reader, a dataset, a"
+    " generator of batches) that is larger, rows wait on a local disk.",
+    parse=between(1, (1 << 63) - 1),
+    is_kept=False,
 )
 ISOLATION: Final = option(
     "pyhudi.isolation",

@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyhudi.commit.begin import WriteContext
+from pyhudi.commit.call import WRITE_MEMORY
 from pyhudi.commit.sinks import appends_of, stored_slices
 from pyhudi.commit.sizing import sizing_of
 from pyhudi.commit.write_plan import Appends, sole_files
 from pyhudi.engine.api import FILE_INDEX, KEY, Frame, KeyedRows, Moves
 from pyhudi.engine.frames import LocalFrame
+from pyhudi.engine.spool import too_many_keys
 from pyhudi.filegroup.log_spec import has_positions
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice, PartitionPath
 from pyhudi.filegroup.view import logs_may_add_keys
@@ -25,7 +27,17 @@ from pyhudi.state.merging import merge_spec
 from pyhudi.txn.checks import FindKeys
 from pyhudi.txn.conflicts import ReadSet
 
-__all__ = ["TaggedRows", "footer_index", "key_search", "looks_everywhere", "read_set_of", "search", "tag", "untagged"]
+__all__ = [
+    "TaggedRows",
+    "footer_index",
+    "key_search",
+    "looks_everywhere",
+    "read_set_of",
+    "require_room_for_keys",
+    "search",
+    "tag",
+    "untagged",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +90,7 @@ def tag(
     if index.is_computed and not (write.has_unknown_partitions or looks_in_all):
         return untagged(write)
     with write.phases.step("find keys"):
-        can_skip = not (index.is_global or looks_in_all or write.has_unknown_partitions)
-        can_skip = can_skip and appends_of(write) is Appends.NOTHING
-        can_skip = can_skip and bool(write.slices)
-        sole = sole_files(write.slices, write.rows_by_partition, sizing_of(write), write.closed) if can_skip else {}
+        sole = {} if looks_in_all else _sole(write)
         slices = [one for one in write.slices if one.group.partition not in sole]
         if not slices:
             return replace(untagged(write), sole=sole)
@@ -110,6 +119,26 @@ def tag(
             numbers_rows=appends_of(write) is not Appends.NOTHING and has_positions(call.settings, call.state.layout),
         )
         return replace(_counted(write, found, sole, index), finds_hidden=finds_hidden)
+
+
+def require_room_for_keys(write: WriteContext, *, looks_in_all: bool = False) -> None:
+    """Refuse a write whose keys do not fit into memory, where `tag` would look any up.
+
+    Raises: InvalidInput.
+    """
+    if write.index.is_computed and not (write.has_unknown_partitions or looks_in_all):
+        return
+    sole = {} if looks_in_all else _sole(write)
+    if write.index.is_global or any(one.group.partition not in sole for one in write.slices):
+        raise too_many_keys(write.call.settings.get(WRITE_MEMORY), sum(write.rows_by_partition.values()))
+
+
+def _sole(write: WriteContext) -> dict[PartitionPath, FileSlice]:
+    """Find the partitions that need no look-up, as all of their rows go to the only base file."""
+    can_skip = not (write.index.is_global or write.has_unknown_partitions)
+    can_skip = can_skip and appends_of(write) is Appends.NOTHING
+    can_skip = can_skip and bool(write.slices)
+    return sole_files(write.slices, write.rows_by_partition, sizing_of(write), write.closed) if can_skip else {}
 
 
 def key_search(write: WriteContext, tagged: TaggedRows) -> FindKeys:

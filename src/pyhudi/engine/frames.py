@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,10 @@ Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 _RUN_ROWS = 64
 """Gathering run by run pays as long as a run is longer than this on average."""
+_BATCH_BYTES = 8 << 20
+_BATCH_ROWS = 128 * 1024
+_BATCHES_AHEAD = 2
+"""As datasets are read by default, hundreds of megabytes wait to be asked for."""
 
 
 class Once:
@@ -217,8 +222,8 @@ def arrow_batches(rows: object) -> pa.RecordBatchReader | None:
                 return rows
             case _ if hasattr(rows, "__arrow_c_stream__"):
                 return pa.RecordBatchReader.from_stream(rows)
-            case _ if _is_of(rows, "pyarrow._dataset") and hasattr(rows, "scanner"):
-                scanner = rows.scanner()  # whose own `to_reader` hangs where a file cannot be opened
+            case _ if _is_of(rows, "pyarrow._dataset") and hasattr(rows, "to_batches"):
+                scanner = _scanner_of(rows)  # whose own `to_reader` hangs where a file cannot be opened
                 return pa.RecordBatchReader.from_batches(scanner.projected_schema, scanner.to_batches())
             case _:
                 return None
@@ -226,6 +231,42 @@ def arrow_batches(rows: object) -> pa.RecordBatchReader | None:
         raise
     except Exception as error:
         raise InvalidInput(f"these rows cannot be read as Arrow: {error}", type=type(rows).__name__) from error
+
+
+def _scanner_of(rows: Any) -> Any:  # noqa: ANN401 - pyarrow.dataset need not be loaded
+    """Return a scanner as it is, or that of a dataset.
+
+    Cost: a few batches of some megabytes in memory, and what files are read by: a row group of parquet.
+    """
+    if not hasattr(rows, "scanner"):
+        return rows
+    return rows.scanner(
+        batch_size=_rows_at_once(rows),
+        batch_readahead=_BATCHES_AHEAD,
+        fragment_readahead=1,
+        fragment_scan_options=_options(rows),
+    )
+
+
+def _options(dataset: Any) -> Any:  # noqa: ANN401
+    """Return how parquet files are read: by row groups, where a file would be fetched at once."""
+    options: Any = getattr(getattr(dataset, "format", None), "default_fragment_scan_options", None)
+    if hasattr(options, "pre_buffer") and options.equals(type(options)()):
+        return type(options)(pre_buffer=False)
+    return options
+
+
+def _rows_at_once(dataset: Any) -> int:  # noqa: ANN401
+    """Return how many rows a batch has, by what a row of the first parquet file takes; other files tell nothing."""
+    first = next(iter(dataset.get_fragments()), None)
+    if first is None or not hasattr(first, "row_groups"):
+        return _BATCH_ROWS
+    footer = first.metadata
+    if not footer.num_rows:
+        return _BATCH_ROWS
+    size_bytes = max(1, sum(footer.row_group(at).total_byte_size for at in range(footer.num_row_groups)))
+    rows_count = int(_BATCH_BYTES * footer.num_rows / size_bytes)
+    return max(1, min(_BATCH_ROWS, rows_count))
 
 
 def _is_of(rows: object, package: str) -> bool:

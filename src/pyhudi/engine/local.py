@@ -47,7 +47,7 @@ from pyhudi.engine.progress import NoProgress, Progress
 from pyhudi.engine.routing import match, route, settled
 from pyhudi.engine.scanning import scan_file
 from pyhudi.engine.sorted_spool import sorted_spool
-from pyhudi.engine.spool import RoutedSpool, SpooledFrame, routed_spool, spooled
+from pyhudi.engine.spool import RoutedSpool, SpooledFrame, chosen, routed_spool, spooled
 from pyhudi.engine.streams import Conformed, Keyed, StreamedFrame, WithValues, stream_of
 from pyhudi.errors import InternalError
 from pyhudi.kernels.keys import KeySpec, keys_and_paths
@@ -172,10 +172,12 @@ class LocalEngine:
         return frame.schema
 
     def select(self, frame: AnyFrame, columns: Mapping[str, Expression]) -> LocalFrame:
-        """Evaluate an expression for each column."""
-        rows = _resident(frame).table()
-        values = {name: evaluate(expression, rows) for name, expression in columns.items()}
-        return LocalFrame.of(pa.table(values))
+        """Evaluate an expression for each column; of a stream, which goes to disk first, batch by batch."""
+        if isinstance(frame, StreamedFrame):
+            frame.stream.keep()
+        parts = frame.batches() if isinstance(frame, StreamedFrame) else [_resident(frame).table()]
+        values = [{name: evaluate(expression, rows) for name, expression in columns.items()} for rows in parts]
+        return LocalFrame.of(pa.concat_tables([pa.table(one) for one in values]))
 
     def with_keys(self, frame: GivenFrame, spec: KeySpec) -> GivenFrame:
         """Add KEY and PARTITION by the key kernels, and the row number as ORDER."""
@@ -202,12 +204,14 @@ class LocalEngine:
         require_values(narrow, columns, deleted_rows(narrow, spec))
         return frame
 
-    def newest(self, frame: AnyFrame, spec: MergeSpec) -> LocalFrame:
-        """Choose row numbers by narrow columns."""
+    def newest(self, frame: AnyFrame, spec: MergeSpec) -> LocalFrame | SpooledFrame:
+        """Choose row numbers by narrow columns; of rows on disk, those that stay are written once more."""
+        if isinstance(frame, StreamedFrame):
+            frame = _spooled(frame)
+        if isinstance(frame, SpooledFrame):
+            return chosen(frame, [KEY, *_decisive(frame, spec)], partial(_newest, spec=spec))
         frame = _resident(frame)
-        narrow = frame.narrow([KEY, *_decisive(frame, spec)])
-        ordering, deletes = [narrow[name] for name in spec.ordering], deleted_rows(narrow, spec)
-        kept = newer_rows(narrow[KEY], ordering, deletes, keeps_first=spec.keeps_first)
+        kept = _newest(frame.narrow([KEY, *_decisive(frame, spec)]), spec)
         return frame if kept is None else frame.taking(kept)
 
     def count(self, frame: AnyFrame, by: Sequence[str]) -> pa.Table:
@@ -225,7 +229,8 @@ class LocalEngine:
         """Count rows by partition; their keys are here whenever they are asked for. A stream goes to disk now."""
         if isinstance(frame, StreamedFrame):
             kept = _spooled(frame)
-            return KeyedRows(frame=kept, counts=kept.counts)
+            has_many_keys = kept.spool.keys_bytes > kept.spool.memory.keys_bytes
+            return KeyedRows(frame=kept, counts=kept.counts, has_many_keys=has_many_keys)
         return KeyedRows(frame=frame, counts=counts_of(self.count(frame, [PARTITION])))
 
     def fetch_keys(self, rows: KeyedRows, columns: Sequence[str] = ()) -> KeyedRows:
@@ -397,10 +402,15 @@ def _map_task(
     return function(attempt, iter(frame.task(number).to_batches(max_chunksize=_BATCH_ROWS)))
 
 
-def _decisive(frame: LocalFrame, rules: MergeSpec) -> list[str]:
+def _newest(narrow: pa.Table, spec: MergeSpec) -> Indices | None:
+    ordering, deletes = [narrow[name] for name in spec.ordering], deleted_rows(narrow, spec)
+    return newer_rows(narrow[KEY], ordering, deletes, keeps_first=spec.keeps_first)
+
+
+def _decisive(frame: LocalFrame | SpooledFrame, rules: MergeSpec) -> list[str]:
     """Name the columns of a frame that say which of two rows of a key is the newer one, and which is a delete."""
     return list(dict.fromkeys([*rules.ordering, *_delete_flags(frame, rules)]))
 
 
-def _delete_flags(frame: LocalFrame | StreamedFrame, rules: MergeSpec) -> list[str]:
+def _delete_flags(frame: LocalFrame | SpooledFrame | StreamedFrame, rules: MergeSpec) -> list[str]:
     return [name for name in (*DELETE_COLUMNS, rules.delete_field) if name in frame.schema.names]

@@ -1,7 +1,7 @@
 """Rows of a write on disk, those of a partition together: each is written once and read once.
 
 A part of a stream is gathered in memory, put in order of its partitions and written; a partition's rows stay in the
-order in which they came. Only the local engine looks in here. Start at `SpooledFrame`.
+order in which they came. Only the local engine looks in here, but for an error. Start at `SpooledFrame`.
 """
 
 from collections import defaultdict
@@ -14,18 +14,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.api import BUCKET, IS_MOVED, ORDER, PARTITION, TASK, Moves, Placing, Routes, RowsMemory
-from pyhudi.engine.frames import LocalFrame, counts_of
+from pyhudi.engine.api import BUCKET, IS_MOVED, KEY, ORDER, PARTITION, TASK, Moves, Placing, Routes, RowsMemory
+from pyhudi.engine.frames import Indices, LocalFrame, counts_of
 from pyhudi.errors import InvalidInput
 from pyhudi.storage.spill import SpillFile
 
-__all__ = ["Group", "RoutedSpool", "Spool", "SpooledFrame", "in_parts", "routed_spool", "spooled"]
+__all__ = [
+    "Group",
+    "RoutedSpool",
+    "Spool",
+    "SpooledFrame",
+    "chosen",
+    "in_parts",
+    "routed_spool",
+    "spooled",
+    "too_many_keys",
+]
 
 Group: TypeAlias = str | int
 """What rows lie together of: a partition, or a bucket."""
 
 _PARTS: Final = 4
 """Of the memory for rows, one part is gathered before it is written, and is there twice while it is put in order."""
+_KEYED: Final = (KEY, PARTITION, ORDER)
 _ROUTING: Final = (pa.field(BUCKET, pa.int32()), pa.field(TASK, pa.int32()), pa.field(IS_MOVED, pa.bool_()))
 
 
@@ -34,6 +45,7 @@ class _Piece:
     position: int
     size_bytes: int
     rows_count: int
+    keys_bytes: int
 
 
 class Spool:
@@ -56,6 +68,11 @@ class Spool:
         """Return what the rows of a group take, about as much in memory as on disk."""
         return sum(piece.size_bytes for piece in self._pieces.get(group, ()))
 
+    @property
+    def keys_bytes(self) -> int:
+        """Return what KEY, PARTITION and ORDER of all rows take."""
+        return sum(piece.keys_bytes for pieces in self._pieces.values() for piece in pieces)
+
     def add(self, rows: pa.Table, by: str) -> None:
         """Take rows, whose groups a column names."""
         self._held.append(rows)
@@ -69,7 +86,8 @@ class Spool:
         for group, some in _split(rows, by):
             [batch] = some.combine_chunks().to_batches()
             data = batch.serialize()
-            self._pieces[group].append(_Piece(self._file.size_bytes, data.size, batch.num_rows))
+            keys_bytes = sum(batch.column(name).nbytes for name in _KEYED if name in self.schema.names)
+            self._pieces[group].append(_Piece(self._file.size_bytes, data.size, batch.num_rows, keys_bytes))
             self._file.append(data)
 
     def read(self, group: Group, start: int = 0, end: int | None = None) -> Iterator[pa.RecordBatch]:
@@ -135,12 +153,7 @@ class SpooledFrame:
                 held.append(some)
                 held_bytes += some.nbytes
                 if held_bytes > self.spool.memory.keys_bytes:
-                    raise InvalidInput(
-                        "the keys of these rows do not fit into the memory that a write may take; write fewer rows at"
-                        " once, or give it more by pyhudi.memory.bytes, up to 4 GB",
-                        bytes=self.spool.memory.max_bytes,
-                        rows=sum(self.spool.counts.values()),
-                    )
+                    raise too_many_keys(self.spool.memory.max_bytes, sum(self.spool.counts.values()))
         schema = pa.schema([self.schema.field(name) for name in names])
         return pa.concat_tables([schema.empty_table(), *held])
 
@@ -155,6 +168,41 @@ class SpooledFrame:
         largest = max(counts, key=lambda one: counts[one], default="")
         batches = list(self.spool.read(largest, 0, rows_count))
         return pa.Table.from_batches(batches, schema=self.schema)
+
+
+def too_many_keys(max_bytes: int, rows_count: int) -> InvalidInput:
+    """Return what is raised where the keys of rows have to be in memory, and do not fit."""
+    return InvalidInput(
+        "the keys of these rows do not fit into the memory that a write may take; write fewer rows at once, or give it"
+        " more by pyhudi.memory.bytes, up to 4 GB",
+        bytes=max_bytes,
+        rows=rows_count,
+    )
+
+
+def chosen(frame: SpooledFrame, names: Iterable[str], choose: Callable[[pa.Table], Indices | None]) -> SpooledFrame:
+    """Keep the rows that a function chooses by narrow columns; None: all of them.
+
+    It is asked again with the rows in the order in which they came, where it does not keep all: it may go by that.
+
+    Cost:   the columns of all rows in memory; rows of which some go are written once more.
+    Raises: InvalidInput where the columns do not fit.
+    """
+    narrow = frame.narrow([*names, ORDER])
+    if choose(narrow) is None:
+        return frame
+    narrow = _in_order(narrow)
+    places, kept = narrow[ORDER].to_numpy(), choose(narrow)
+    is_kept = np.zeros(int(places.max(initial=-1)) + 1, dtype=np.bool_)
+    is_kept[places if kept is None else places[kept]] = True
+
+    def rows() -> Iterator[pa.Table]:
+        for partition in frame.spool.counts:
+            for batch in frame.spool.read(partition):
+                some = pa.Table.from_batches([batch])
+                yield some.filter(pa.array(is_kept[some[ORDER].to_numpy()]))
+
+    return spooled(rows(), frame.schema, frame.spool.memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,15 +235,12 @@ class RoutedSpool:
         return LocalFrame.of(pa.Table.from_batches(batches, schema=self.schema))
 
     def task(self, number: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one task, by BUCKET and ORDER."""
+        """Yield the rows of one task, by BUCKET; those that came from one partition in the order in which they came."""
         mine = sorted((one for one in self.parts if self.task_of_bucket[one.bucket] == number), key=_bucket_of)
         for bucket, parts in groupby(mine, key=_bucket_of):
             for part in parts:
-                rows = self.spool.read(part.group, part.start, part.end)
-                if BUCKET in self.spool.schema.names:
-                    yield from _in_order(pa.Table.from_batches(rows, schema=self.schema)).to_batches()
-                else:
-                    yield from (self._with_bucket(batch, bucket, number) for batch in rows)
+                for batch in self.spool.read(part.group, part.start, part.end):
+                    yield batch if BUCKET in self.spool.schema.names else self._with_bucket(batch, bucket, number)
 
     def _with_bucket(self, batch: pa.RecordBatch, bucket: int, task: int) -> pa.RecordBatch:
         count = batch.num_rows

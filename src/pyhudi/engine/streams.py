@@ -19,6 +19,7 @@ from pyhudi.kernels.keys import KeySpec, keys_and_paths
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows
 from pyhudi.kernels.ordering import require_values
 from pyhudi.schema.evolution import conform
+from pyhudi.storage.spill import SpillFile
 
 __all__ = [
     "Conformed",
@@ -37,7 +38,7 @@ _PIECES: Final = 8
 
 
 class RowStream:
-    """Batches that can be read once."""
+    """Batches that can be read once, or again and again once they are on disk."""
 
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], memory: RowsMemory) -> None:
         """Begin before the first one."""
@@ -46,6 +47,18 @@ class RowStream:
         """What was made of the rows by which steps: a write that begins again finds it here."""
         self._batches: Iterable[pa.RecordBatch] | None = batches
         self._table: pa.Table | None = None
+        self._file: SpillFile | None = None
+        self._places: list[tuple[int, int]] = []
+
+    def keep(self) -> None:
+        """Write the rows to disk, where all of them have to be looked at before they are written."""
+        if self._file is None and self._table is None:
+            file, places = SpillFile(self.memory.spill_directory), list[tuple[int, int]]()
+            for batch in self.batches():
+                data = batch.serialize()
+                places.append((file.size_bytes, data.size))
+                file.append(data)
+            self._file, self._places = file, places
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows.
@@ -54,6 +67,10 @@ class RowStream:
         """
         if self._table is not None:
             yield from self._table.to_batches()
+            return
+        if self._file is not None:
+            parts = (self._file.read_at(position, size) for position, size in self._places)
+            yield from (pa.ipc.read_record_batch(pa.py_buffer(part), self.schema) for part in parts)
             return
         given, self._batches = self._batches, None
         if given is None:

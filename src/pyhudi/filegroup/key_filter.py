@@ -13,7 +13,7 @@ from pyhudi.formats.bloom import BloomFilter, BloomType, add, build
 from pyhudi.formats.parquet import Footer, base_file_footer
 from pyhudi.options import MOST, Settings, between, one_of, option
 
-__all__ = ["BloomSpec", "NextFilter"]
+__all__ = ["BloomSpec", "NextFilter", "apart"]
 
 BLOOM_TYPE: Final = option(
     "hoodie.bloom.index.filter.type", "DYNAMIC_V0", "Kind of bloom filter in base files.", parse=one_of(*BloomType)
@@ -96,7 +96,7 @@ class NextFilter:
     def see(self, keys: pa.Array) -> None:
         """Remember keys of the next base file, where they may be needed."""
         if self.is_replaceable:
-            self.seen.append(keys)
+            self.seen.append(apart(keys))
 
     def with_keys(self, inserted: pa.Array | pa.ChunkedArray) -> BloomFilter | None:
         """Return the filter once all keys were seen; `inserted` are those that the present file does not have."""
@@ -106,3 +106,8 @@ class NextFilter:
         if self.is_replaceable and len(inserted) > room:
             return self.spec.build(pa.chunked_array(self.seen, pa.string()))
         return add(self.stored, inserted)
+
+
+def apart(keys: pa.Array) -> pa.Array:
+    """Copy keys, which may lie in one piece of memory with the rows: that would stay as long as they do."""
+    return pa.concat_arrays([keys, keys.slice(0, 0)])

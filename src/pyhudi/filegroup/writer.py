@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import CorruptData, PreconditionFailed
 from pyhudi.filegroup.bounds import Measured, measured, together
-from pyhudi.filegroup.key_filter import NextFilter
+from pyhudi.filegroup.key_filter import NextFilter, apart
 from pyhudi.filegroup.model import BaseFile
 from pyhudi.filegroup.names import marker_path
 from pyhudi.filegroup.rows import base_file_rows, new_file_rows, record_keys_of, stored_batches
@@ -92,9 +92,9 @@ def create_base_file(
     file = (task.partition, planned_base_file(spec, task).name)
 
     def laid_out() -> Iterator[pa.RecordBatch]:
-        for part in [rows] if isinstance(rows, pa.Table) else rows:
+        for part in _parts(rows):
             if spec.bloom is not None:
-                keys.extend(_apart(part.column(RECORD_KEY)))
+                keys.extend(map(apart, part.column(RECORD_KEY).chunks))
             new = new_file_rows(part, spec.layout, spec.instant, task.number, file, first_row=tally.inserts)
             tally.inserts += part.num_rows
             yield from new.to_batches()
@@ -108,10 +108,8 @@ def create_base_file(
     return _write_marked(storage, spec, task, content)
 
 
-def _apart(keys: pa.ChunkedArray) -> list[pa.Array]:
-    """Copy keys, which may lie in one piece of memory with the rows: that would stay as long as they do."""
-    nothing = keys.slice(0, 0).combine_chunks()
-    return [pa.concat_arrays([chunk, nothing]) for chunk in keys.chunks]
+def _parts(rows: pa.Table | Iterator[pa.Table]) -> Iterator[pa.Table]:
+    return (part for part in ([rows] if isinstance(rows, pa.Table) else rows) if part.num_rows)
 
 
 def merge_base_file(storage: Storage, spec: WriteSpec, task: FileTask, updates: Probe) -> WriteStatus:
@@ -146,12 +144,14 @@ def rewrite_base_file(
     spec: WriteSpec,
     task: FileTask,
     change: Callable[[pa.RecordBatch], "Rewritten"],
-    rest: Callable[[], pa.Table] | None = None,
+    rest: Callable[[], pa.Table | Iterator[pa.Table]] | None = None,
 ) -> WriteStatus:
     """Write a file group's next base file by a function of its batches, and rows to append once all went by.
 
     `change` gets stored rows (`RowLayout.file_schema`, some text dictionary-coded) and keeps their layout; `rest` gives
     rows as `create_base_file` takes them. Nothing is written when nothing changes.
+
+    Cost:   a row group in memory, and the keys that are appended.
     """
     assert task.base is not None, "only a stored file can be rewritten"
     tally, file = Tally(), planned_base_file(spec, task)
@@ -164,13 +164,12 @@ def rewrite_base_file(
 
         def appended() -> Iterator[pa.RecordBatch]:
             yield from _rewritten(stored.batches, change, tally)
-            if rest is not None and (rows := rest()).num_rows:
-                tally.inserts += rows.num_rows
-                inserted.append(rows.column(RECORD_KEY).combine_chunks())
+            for rows in _parts(rest()) if rest is not None else ():
                 # `change` has numbered the rows it touched, from 0.
-                laid_out = base_file_rows(
-                    rows, spec.layout, spec.instant, task.number, file.name, first_row=tally.updates
-                )
+                first_row = tally.updates + tally.inserts
+                laid_out = base_file_rows(rows, spec.layout, spec.instant, task.number, file.name, first_row=first_row)
+                tally.inserts += rows.num_rows
+                inserted.extend(map(apart, rows.column(RECORD_KEY).chunks) if spec.bloom is not None else ())
                 yield from stored.conform(laid_out).to_batches()
             if not tally.updates + tally.deletes + tally.inserts:
                 raise _NothingChangedError

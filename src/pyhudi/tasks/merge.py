@@ -57,7 +57,7 @@ def merge_buckets(
     spec = spec.with_threads(attempt.threads)
     merge = partial(merge_bucket, storage=storage, spec=spec, reads=reads, clauses=clauses)
     portions = (
-        Portion(size_bytes=bucket_bytes(files[bucket], rows), work=partial(merge, files[bucket], rows=rows))
+        Portion(size_bytes=bucket_bytes(files[bucket], rows.nbytes), work=partial(merge, files[bucket], rows=rows))
         for bucket, rows in runs_by_bucket(batches)
         if only is None or bucket in only
     )

@@ -85,13 +85,13 @@ def write_buckets(
             if only is not None and bucket not in only:
                 continue
             file, parts = files[bucket], (rows for _, rows in run)
-            if kind is RowsKind.INSERT and file.base is None and file.sink is Sink.BASE and not sort_columns:
+            if kind is RowsKind.INSERT and file.sink is Sink.BASE and not sort_columns:
                 yield _streamed(storage, spec, file, parts)
                 continue
             rows = pa.Table.from_batches(parts)
             rows = sort_rows(rows, sort_columns) if sort_columns else rows
             work = partial(write_bucket, storage, spec, file, rows, kind, reads=reads)
-            yield Portion(size_bytes=bucket_bytes(file, rows), work=work)
+            yield Portion(size_bytes=bucket_bytes(file, rows.nbytes), work=work)
 
     return written(portions(), attempt)
 
@@ -113,7 +113,7 @@ def new_file(
 def _streamed(
     storage: Storage, spec: WriteSpec, file: FileTask, parts: Iterator[pa.RecordBatch]
 ) -> Portion[list[WriteStatus]]:
-    """Return the work of writing a new file from rows that come; where they are many, it reads them as it writes."""
+    """Return the work of adding rows that come to a file; where they are many, it reads them as it writes."""
     first, size_bytes = list[pa.RecordBatch](), 0
     for part in parts:
         first.append(part)
@@ -121,13 +121,13 @@ def _streamed(
         if size_bytes > MOST_BYTES:
             break
     rows = without_deletes(chain(first, parts), spec.merge)
-    return Portion(size_bytes=size_bytes, work=partial(new_file, storage, spec, file, rows))
+    return Portion(size_bytes=bucket_bytes(file, size_bytes), work=partial(_added, storage, spec, file, rows))
 
 
-def bucket_bytes(file: FileTask, rows: pa.Table) -> int:
+def bucket_bytes(file: FileTask, rows_bytes: int) -> int:
     """Return what writing a bucket takes in memory, roughly."""
     stored = [one.size_bytes for one in (file.base, *file.logs) if one is not None]
-    return int(rows.nbytes) + _DECODED * sum(stored)
+    return rows_bytes + _DECODED * sum(stored)
 
 
 def without_deletes(parts: Iterator[pa.RecordBatch], merge: MergeSpec) -> Iterator[pa.Table]:
@@ -233,8 +233,13 @@ def _insert(storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Table) -
         return with_inserts(
             write_changes(storage, spec, file, RowChanges.of_rows(rows, rows.column(KEY))), rows.num_rows
         )
+    return _added(storage, spec, file, rows)
+
+
+def _added(storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Table | Iterator[pa.Table]) -> list[WriteStatus]:
+    """Put rows that are no deletes behind those of a base file, or into a new one."""
     if file.base is None:
-        return [create_base_file(storage, spec, file, rows)]
+        return new_file(storage, spec, file, rows)
     return [rewrite_base_file(storage, spec, file, _unchanged, lambda: rows)]
 
 
