@@ -28,6 +28,7 @@ from pyhudi.engine.api import (
     TASK,
     Attempt,
     KeyedRows,
+    Placing,
     Result,
     Routes,
     RowsMemory,
@@ -47,7 +48,7 @@ from pyhudi.engine.progress import NoProgress, Progress
 from pyhudi.engine.routing import match, route, settled
 from pyhudi.engine.scanning import scan_file
 from pyhudi.engine.sorted_spool import sorted_spool
-from pyhudi.engine.spool import RoutedSpool, SpooledFrame, chosen, routed_spool, spooled
+from pyhudi.engine.spool import RoutedSpool, SpooledFrame, chosen, located_spool, routed_spool, spooled
 from pyhudi.engine.streams import Conformed, Keyed, StreamedFrame, WithValues, stream_of
 from pyhudi.errors import InternalError
 from pyhudi.kernels.keys import KeySpec, keys_and_paths
@@ -275,11 +276,17 @@ class LocalEngine:
     def route(self, rows: KeyedRows, located: LocalFrame | None, routes: Routes) -> LocalFrame | RoutedSpool:
         """Choose rows and put the routing columns over them; no wide column of rows in memory is touched."""
         stored = LOCATED.empty_table() if located is None else located.table()
-        if isinstance(rows.frame, SpooledFrame):
-            return routed_spool(rows.frame, stored, routes, self._routed)
-        return self._routed(rows.frame, stored, routes)
+        if not isinstance(rows.frame, SpooledFrame):
+            return self._routed(rows.frame, routes, stored)
+        if not stored.num_rows:
+            return routed_spool(rows.frame, routes, partial(self._routed, stored=stored))
+        rules = routes.beaten_by
+        keyed = self.fetch_keys(rows, [] if rules is None else _decisive(rows.frame, rules)).keys
+        return located_spool(
+            rows.frame, routes, self._routed(LocalFrame.of(keyed), replace(routes, placing=Placing.BY_KEY), stored)
+        )
 
-    def _routed(self, frame: LocalFrame, stored: pa.Table, routes: Routes) -> LocalFrame:
+    def _routed(self, frame: LocalFrame, routes: Routes, stored: pa.Table) -> LocalFrame:
         def find_losers(rules: MergeSpec, rows: Indices, found: Indices) -> Bools:
             given = frame.taking(rows).narrow(_decisive(frame, rules))
             met = stored.take(pa.array(found)).select([STORED + name for name in rules.ordering])

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.api import BUCKET, IS_MOVED, KEY, ORDER, PARTITION, TASK, Moves, Placing, Routes, RowsMemory
+from pyhudi.engine.api import BUCKET, IS_MOVED, KEY, ORDER, PARTITION, TASK, Placing, Routes, RowsMemory
 from pyhudi.engine.frames import Indices, LocalFrame, counts_of
 from pyhudi.errors import InvalidInput
 from pyhudi.storage.spill import SpillFile
@@ -26,6 +26,7 @@ __all__ = [
     "SpooledFrame",
     "chosen",
     "in_parts",
+    "located_spool",
     "routed_spool",
     "spooled",
     "too_many_keys",
@@ -259,33 +260,54 @@ def _in_order(rows: pa.Table) -> pa.Table:
     return rows if np.all(order[1:] >= order[:-1]) else rows.take(pa.array(np.argsort(order, kind="stable")))
 
 
-def routed_spool(
-    frame: SpooledFrame,
-    located: pa.Table,
-    routes: Routes,
-    route: Callable[[LocalFrame, pa.Table, Routes], LocalFrame],
-) -> RoutedSpool:
-    """Route rows as `Routes` says; `route` does so for some rows that are in memory.
+def routed_spool(frame: SpooledFrame, routes: Routes, route: Callable[[LocalFrame, Routes], LocalFrame]) -> RoutedSpool:
+    """Route rows of which none is stored as `Routes` says; `route` does so for some rows that are in memory.
 
     Rows that are placed in order are where they can be read from already. Others are written to disk once more, by
-    their buckets, and those with new keys are placed by these.
+    their buckets, where their keys say.
     """
-    if routes.placing is Placing.IN_ORDER and routes.key_hash is None and not located.num_rows:
+    if routes.placing is Placing.IN_ORDER and routes.key_hash is None:
         schema = pa.schema([*frame.schema, *_ROUTING])
         parts = tuple(_parts_in_order(frame.spool, routes))
         return RoutedSpool(schema=schema, spool=frame.spool, parts=parts, task_of_bucket=routes.task_of_bucket)
     by_key = replace(routes, placing=Placing.BY_KEY)
-    empty = route(LocalFrame.of(frame.schema.empty_table()), located.slice(0, 0), by_key)
-    spool = Spool(empty.schema, frame.spool.memory)
-    for partition in frame.spool.counts:
-        here = located
-        if routes.moves is Moves.IMPOSSIBLE:
-            here = located.filter(pc.equal(located[PARTITION], partition))
-        for rows in in_parts(frame.spool, partition):
-            spool.add(route(LocalFrame.of(rows), here, by_key).table().cast(empty.schema), BUCKET)
+    empty = route(LocalFrame.of(frame.schema.empty_table()), by_key)
+    given = (rows for partition in frame.spool.counts for rows in in_parts(frame.spool, partition))
+    routed = (route(LocalFrame.of(rows), by_key).table() for rows in given)
+    return _by_bucket(frame.spool.memory, routes, empty.schema, routed)
+
+
+def located_spool(frame: SpooledFrame, routes: Routes, routed: LocalFrame) -> RoutedSpool:
+    """Write rows by their buckets, which `routed` has for all of them.
+
+    Shape: `routed` chooses from narrow rows in the order of the frame, ascending, and puts the routing columns over.
+    """
+    numbers, schema = routed.rows, LocalFrame.of(frame.schema.empty_table()).putting(_nothing_of(routed)).schema
+    assert numbers is not None, "routing chooses rows"
+
+    def rows() -> Iterator[pa.Table]:
+        first = 0
+        for partition in frame.spool.counts:
+            for batch in frame.spool.read(partition):
+                low, high = np.searchsorted(numbers, [first, first + batch.num_rows])
+                some = LocalFrame.of(pa.Table.from_batches([batch])).taking(numbers[low:high] - first)
+                yield some.putting({name: one.slice(low, high - low) for name, one in routed.added.items()}).table()
+                first += batch.num_rows
+
+    return _by_bucket(frame.spool.memory, routes, schema, rows())
+
+
+def _nothing_of(routed: LocalFrame) -> dict[str, pa.Array | pa.ChunkedArray]:
+    return {name: values.slice(0, 0) for name, values in routed.added.items()}
+
+
+def _by_bucket(memory: RowsMemory, routes: Routes, schema: pa.Schema, routed: Iterable[pa.Table]) -> RoutedSpool:
+    spool = Spool(schema, memory)
+    for rows in routed:
+        spool.add(rows.cast(schema), BUCKET)
     spool.flush(BUCKET)
     parts = tuple(_Part(int(bucket), bucket) for bucket in spool.counts)
-    return RoutedSpool(schema=empty.schema, spool=spool, parts=parts, task_of_bucket=routes.task_of_bucket)
+    return RoutedSpool(schema=schema, spool=spool, parts=parts, task_of_bucket=routes.task_of_bucket)
 
 
 def _parts_in_order(spool: Spool, routes: Routes) -> Iterator[_Part]:
