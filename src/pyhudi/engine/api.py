@@ -8,7 +8,7 @@ DataFrame on Spark. Start at `Engine`; `registry.engine_for` finds the one that 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
@@ -73,23 +73,13 @@ FILES_AT_ONCE = 4
 """Beyond that, what tasks of one process wait for gets hardly shorter."""
 _MEMORY_SHARE = 4
 """Rows are there as they came, gathered, with their meta columns, and encoded."""
+_TASK_BYTES = 256 << 20
+"""What a task takes that writes a large file: a row group, encoded, too, or some batches of a stored file."""
 _LEAST_MEMORY_BYTES = 1 << 20
 _MOST_TOGETHER_BYTES = 2**31 - (64 << 20)
 """Of rows in memory, however much of it there is: the text of one Arrow array takes no more."""
 LOCATED = pa.schema([(KEY, pa.string()), (PARTITION, pa.string()), (FILE_INDEX, pa.int32())])
 """What every look-up of keys returns, before stored columns."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """Which task runs and which try this is."""
-
-    task: int
-    attempt: int = 0
-    threads: int = 1
-    """Threads it may use: those that no other task needs."""
-    files_at_once: int = 1
-    """How many small files it may write at once, which wait for storage most of the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +161,29 @@ class RowsMemory:
     def keys_bytes(self) -> int:
         """Return how many bytes of keys are held at once."""
         return min(self.max_bytes // 2, _MOST_TOGETHER_BYTES)
+
+    @property
+    def most_tasks(self) -> int:
+        """Return how many tasks may write files at once."""
+        return max(1, self.max_bytes // _TASK_BYTES)
+
+    def shared(self, count: int) -> "RowsMemory":
+        """Return the part of one of so many that share it, and not less than the least."""
+        return replace(self, max_bytes=max(_LEAST_MEMORY_BYTES, self.max_bytes // count))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """Which task runs and which try this is."""
+
+    task: int
+    attempt: int = 0
+    threads: int = 1
+    """Threads it may use: those that no other task needs."""
+    files_at_once: int = 1
+    """How many small files it may write at once, which wait for storage most of the time."""
+    memory: RowsMemory | None = None
+    """What the rows that go to one file group may take; None: they are in memory together."""
 
 
 class Placing(StrEnum):

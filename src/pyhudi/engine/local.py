@@ -117,10 +117,13 @@ class LocalEngine:
         Results keep the order of the tasks. The first error stops tasks that have not begun, and is raised when those
         that have are over.
         """
+        return self._run(function, tasks, self._threads)
+
+    def _run(self, function: Callable[[Task], Result], tasks: Sequence[Task], at_once: int) -> list[Result]:
         self._progress.begin(len(tasks))
-        if len(tasks) < 2 or self._threads == 1:
+        if len(tasks) < 2 or at_once == 1:
             return [self._done(function(task)) for task in tasks]
-        with ThreadPoolExecutor(min(self._threads, len(tasks)), thread_name_prefix="pyhudi") as pool:
+        with ThreadPoolExecutor(min(at_once, len(tasks)), thread_name_prefix="pyhudi") as pool:
             futures = deque(pool.submit(function, task) for task in tasks)
             if not self._are_done(futures):
                 pool.shutdown(cancel_futures=True)
@@ -333,11 +336,17 @@ class LocalEngine:
         schema: pa.Schema,
     ) -> LocalFrame:
         """Run a function over each task's rows, which its thread gathers."""
-        free = max(1, self._threads // max(1, frame.tasks_count))
+        tasks_at_once = min(self._threads, max(1, frame.tasks_count))
+        if isinstance(frame, RoutedSpool):
+            tasks_at_once = min(tasks_at_once, frame.spool.memory.most_tasks)
+        free = self._threads // tasks_at_once
         # Tasks that are no more than threads have one file each.
         files_at_once = FILES_AT_ONCE if 1 < self._threads < frame.tasks_count else 1
-        work = partial(_map_task, frame, function, free, files_at_once)
-        return LocalFrame(schema=schema, source=Once(lambda: self._rows(work, range(frame.tasks_count), schema)))
+        memory = frame.spool.memory.shared(tasks_at_once) if isinstance(frame, RoutedSpool) else None
+        attempt = Attempt(task=0, threads=free, files_at_once=files_at_once, memory=memory)
+        work = partial(_map_task, frame, function, attempt)
+        tasks = range(frame.tasks_count)
+        return LocalFrame(schema=schema, source=Once(lambda: self._rows(work, tasks, schema, tasks_at_once)))
 
     def hold(self, frame: LocalFrame) -> AbstractContextManager[LocalFrame]:
         """Return the frame back: every frame is computed once."""
@@ -359,9 +368,13 @@ class LocalEngine:
         return _resident(frame).table()
 
     def _rows(
-        self, function: Callable[[Task], Iterator[pa.RecordBatch]], tasks: Sequence[Task], schema: pa.Schema
+        self,
+        function: Callable[[Task], Iterator[pa.RecordBatch]],
+        tasks: Sequence[Task],
+        schema: pa.Schema,
+        at_once: int | None = None,
     ) -> pa.Table:
-        parts = self.run(partial(_drain, function, schema), tasks)
+        parts = self._run(partial(_drain, function, schema), tasks, at_once or self._threads)
         return pa.Table.from_batches([batch for part in parts for batch in part], schema=schema)
 
 
@@ -399,11 +412,10 @@ def _spooled(frame: StreamedFrame) -> SpooledFrame:
 def _map_task(
     frame: LocalFrame | RoutedSpool,
     function: Callable[[Attempt, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-    threads: int,
-    files_at_once: int,
+    attempt: Attempt,
     number: int,
 ) -> Iterator[pa.RecordBatch]:
-    attempt = Attempt(task=number, threads=threads, files_at_once=files_at_once)
+    attempt = replace(attempt, task=number)
     if isinstance(frame, RoutedSpool):
         return function(attempt, frame.task(number))
     return function(attempt, iter(frame.task(number).to_batches(max_chunksize=_BATCH_ROWS)))

@@ -44,10 +44,17 @@ class _Written:
     """Nothing of a file that another attempt has published."""
 
 
-def append_changes(storage: Storage, spec: WriteSpec, task: FileTask, changes: RowChanges) -> list[WriteStatus]:
+def append_changes(
+    storage: Storage,
+    spec: WriteSpec,
+    task: FileTask,
+    changes: RowChanges,
+    *,
+    earlier: Sequence[WriteStatus] = (),
+) -> list[WriteStatus]:
     """Write changes to a log file; to several, where one would be too large. Without changes there is none.
 
-    Rows come first, deletes behind them.
+    Rows come first, deletes behind them. `earlier` are the log files that the same task has written before.
 
     Shape:  `changes.rows` has the table's columns, KEY and PARTITION -> a status for each log file.
     Cost:   the changes, and one block of them encoded, in memory.
@@ -55,11 +62,17 @@ def append_changes(storage: Storage, spec: WriteSpec, task: FileTask, changes: R
     """
     layout, name = spec.layout, task.file_id if spec.layout.has_meta_values else None
     rows = base_file_rows(changes.rows, layout, spec.instant, task.number, name)
-    return append_stored(storage, spec, task, replace(changes, rows=rows))
+    return append_stored(storage, spec, task, replace(changes, rows=rows), earlier=earlier)
 
 
 def append_stored(
-    storage: Storage, spec: WriteSpec, task: FileTask, changes: RowChanges, *, before: RowChanges | None = None
+    storage: Storage,
+    spec: WriteSpec,
+    task: FileTask,
+    changes: RowChanges,
+    *,
+    before: RowChanges | None = None,
+    earlier: Sequence[WriteStatus] = (),
 ) -> list[WriteStatus]:
     """Write changes whose rows have their meta columns already; else as `append_changes`.
 
@@ -70,7 +83,7 @@ def append_stored(
     left = [part for some in (before, changes) if some is not None for part in _parts(some, logs.block_bytes)]
     statuses: list[WriteStatus] = []
     while left:
-        file = _log_file(spec, task, len(statuses))
+        file = _log_file(spec, task, len(earlier) + len(statuses))
         kind = MarkerKind.APPEND if logs.is_by_slice else MarkerKind.CREATE
         storage.put(marker_path(spec.instant, file.path, kind), b"")
         try:
@@ -78,7 +91,7 @@ def append_stored(
         except PreconditionFailed:
             written, rows_keys, deletes_keys = _read_back(storage, spec, file)
             left = _without(left, rows_keys, deletes_keys)
-        statuses.append(_status(spec, task, file, written, statuses))
+        statuses.append(_status(spec, task, file, written, [*earlier, *statuses]))
     return statuses
 
 

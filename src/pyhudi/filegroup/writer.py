@@ -18,6 +18,7 @@ from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import CorruptData, PreconditionFailed
 from pyhudi.filegroup.bounds import Measured, measured, together
 from pyhudi.filegroup.key_filter import NextFilter, apart
+from pyhudi.filegroup.many_changes import ManyChanges
 from pyhudi.filegroup.model import BaseFile
 from pyhudi.filegroup.names import marker_path
 from pyhudi.filegroup.rows import base_file_rows, new_file_rows, record_keys_of, stored_batches
@@ -29,7 +30,7 @@ from pyhudi.formats.parquet import (
     read_footer,
     write_base_file,
 )
-from pyhudi.kernels.merge import Probe, merge_batch
+from pyhudi.kernels.merge import Probe, merge_batch, probe
 from pyhudi.schema.json_text import parse_json
 from pyhudi.schema.meta_fields import FILE_NAME, RECORD_KEY
 from pyhudi.storage.api import PutMode, Storage
@@ -39,6 +40,7 @@ __all__ = [
     "Tally",
     "create_base_file",
     "merge_base_file",
+    "merge_many_changes",
     "planned_base_file",
     "publish_base_file",
     "rewrite_base_file",
@@ -135,6 +137,32 @@ def merge_base_file(storage: Storage, spec: WriteSpec, task: FileTask, updates: 
         def bloom() -> BloomFilter | None:
             return filter_.with_keys(fresh.keys.filter(pa.array(~state.seen & ~fresh.is_delete)))
 
+        content = _Content(batches=_counted(merged, spec, tally, filter_), tally=tally, bloom=bloom)
+        return _write_marked(storage, spec, task, content)
+
+
+def merge_many_changes(storage: Storage, spec: WriteSpec, task: FileTask, changes: ManyChanges) -> WriteStatus:
+    """Write a file group's next base file as `merge_base_file` does; rows are read from disk as stored ones meet them.
+
+    Cost:   a batch of the base file and the rows that it meets in memory, the keys of all, and a row group.
+    """
+    assert task.base is not None, "rows of a new file group meet none"
+    file, tally, state = planned_base_file(spec, task), Tally(), _MergeState(seen=np.zeros(len(changes.keys), np.bool_))
+    with naming_file(task.base.path), storage.open_input(task.base.path) as source:
+        footer = read_footer(source)
+        threads = spec.parquet.threads
+        stored = stored_batches(source, footer, spec.layout, task.partition, file.name, threads=threads)
+        filter_ = NextFilter.of(spec.bloom, footer)
+
+        def laid_out(rows: pa.Table) -> pa.Table:
+            first, state.rows_count = state.rows_count, state.rows_count + rows.num_rows
+            fresh = base_file_rows(rows, spec.layout, spec.instant, task.number, file.name, first_row=first)
+            return stored.conform(fresh)
+
+        def bloom() -> BloomFilter | None:
+            return filter_.with_keys(changes.keys.filter(pa.array(~state.seen & ~changes.is_delete)))
+
+        merged = _merge_many(stored.batches, changes, laid_out, spec, tally=tally, state=state)
         content = _Content(batches=_counted(merged, spec, tally, filter_), tally=tally, bloom=bloom)
         return _write_marked(storage, spec, task, content)
 
@@ -250,6 +278,8 @@ class Rewritten:
 @dataclass(slots=True)
 class _MergeState:
     seen: Bools
+    rows_count: int = 0
+    """Rows that have sequence numbers."""
 
 
 def _merge(
@@ -267,6 +297,35 @@ def _merge(
     if not tally.updates + tally.deletes + tally.inserts:
         raise _NothingChangedError
     yield from inserts.to_batches()
+
+
+def _merge_many(
+    batches: Iterator[pa.RecordBatch],
+    changes: ManyChanges,
+    laid_out: Callable[[pa.Table], pa.Table],
+    spec: WriteSpec,
+    *,
+    tally: Tally,
+    state: _MergeState,
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        keys = record_keys_of(batch, spec.layout)
+        met = changes.meet(keys)
+        if not len(met):
+            yield batch
+            continue
+        some = changes.take(met)
+        updates = probe(some.rows, some.keys, some.is_delete, spec.merge, unordered=some.is_unordered)
+        merged = merge_batch(batch, keys, updates.laid_out(laid_out(some.rows)), spec.merge)
+        state.seen[met] = True
+        tally.updates += merged.updated_count
+        tally.deletes += merged.deleted_count
+        yield merged.batch
+    for some in changes.parts(~state.seen & ~changes.is_delete):
+        tally.inserts += some.rows.num_rows
+        yield from laid_out(some.rows).to_batches()
+    if not tally.updates + tally.deletes + tally.inserts:
+        raise _NothingChangedError
 
 
 def _stored_footer(storage: Storage, task: FileTask) -> Footer | None:

@@ -1,9 +1,10 @@
 """What a write does inside a task: rows of its buckets in, one status row a file out.
 
 Data plane: runs in this process or in a Spark worker, sees Arrow batches and frozen values only, and holds one bucket's
-rows at a time. Start at `write_buckets`.
+rows at a time, or what memory is for where these are more. Start at `write_buckets`.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
@@ -16,16 +17,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.api import BASE_ROW, IS_MOVED, KEY, Attempt
+from pyhudi.engine.api import BASE_ROW, IS_MOVED, KEY, Attempt, RowsMemory
 from pyhudi.engine.routing import bucket_runs
 from pyhudi.errors import CorruptData
+from pyhudi.filegroup.appender import append_changes
+from pyhudi.filegroup.key_filter import apart
+from pyhudi.filegroup.many_changes import ManyChanges, RowsOnDisk
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.slice_keys import stored_rows
-from pyhudi.filegroup.write_task import WRITE_STATUS, FileTask, Sink, WriteSpec, WriteStatus
-from pyhudi.filegroup.writer import Rewritten, create_base_file, rewrite_base_file
+from pyhudi.filegroup.write_task import WRITE_STATUS, FileTask, Sink, WriteSpec, WriteStatus, unwritten
+from pyhudi.filegroup.writer import Rewritten, create_base_file, merge_many_changes, rewrite_base_file
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.fold import fold
-from pyhudi.kernels.merge import MergeSpec, deleted_rows, newer_rows
+from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows, newer_rows
 from pyhudi.kernels.order import sort_rows
 from pyhudi.kernels.rules import Bools, Fill, LogRule
 from pyhudi.storage.api import Storage
@@ -79,6 +83,7 @@ def write_buckets(
            -> one WRITE_STATUS row a file.
     """
     spec = spec.with_threads(attempt.threads)
+    memory = None if sort_columns or not _can_wait(spec, kind) else attempt.memory
 
     def portions() -> Iterator[Portion[list[WriteStatus]]]:
         for bucket, run in groupby(bucket_runs(batches), key=lambda one: one[0]):
@@ -88,12 +93,34 @@ def write_buckets(
             if kind is RowsKind.INSERT and file.sink is Sink.BASE and not sort_columns:
                 yield _streamed(storage, spec, file, parts)
                 continue
-            rows = pa.Table.from_batches(parts)
+            first = list(_until(parts, math.inf if memory is None else memory.rows_bytes))
+            if memory is not None and (after := next(parts, None)) is not None:
+                given = chain(first, [after], parts)
+                work = partial(_write_many, storage, spec, file, given, kind=kind, memory=memory)
+                yield Portion(size_bytes=MOST_BYTES + 1, work=work)
+                continue
+            rows = pa.Table.from_batches(first)
             rows = sort_rows(rows, sort_columns) if sort_columns else rows
             work = partial(write_bucket, storage, spec, file, rows, kind, reads=reads)
             yield Portion(size_bytes=bucket_bytes(file, rows.nbytes), work=work)
 
     return written(portions(), attempt)
+
+
+def _can_wait(spec: WriteSpec, kind: RowsKind) -> bool:
+    """Return whether rows may be on disk while they are chosen by narrow columns: none is made of several."""
+    is_plain = spec.merge.fill is Fill.NOTHING and spec.merge.merger is None
+    return kind in {RowsKind.UPSERT, RowsKind.INSERT_ONE} and is_plain
+
+
+def _until(parts: Iterator[pa.RecordBatch], most_bytes: float) -> Iterator[pa.RecordBatch]:
+    """Yield parts until they take more than so many bytes."""
+    held_bytes = 0
+    for part in parts:
+        yield part
+        held_bytes += part.nbytes
+        if held_bytes > most_bytes:
+            return
 
 
 def written(portions: Iterator[Portion[list[WriteStatus]]], attempt: Attempt) -> Iterator[pa.RecordBatch]:
@@ -108,6 +135,58 @@ def new_file(
 ) -> list[WriteStatus]:
     """Write rows that are no deletes to a new file."""
     return [create_base_file(storage, spec, file, rows)]
+
+
+def _write_many(
+    storage: Storage,
+    spec: WriteSpec,
+    file: FileTask,
+    parts: Iterator[pa.RecordBatch],
+    *,
+    kind: RowsKind,
+    memory: RowsMemory,
+) -> list[WriteStatus]:
+    """Write one bucket's rows to its file group as `write_bucket` does, where they are more than memory is for."""
+    is_insert = kind is RowsKind.INSERT_ONE
+    changes = _chosen(spec.merge, parts, memory)
+    if is_insert or not file.is_as_tagged:
+        changes = replace(changes, positions=None)
+    kept = ~changes.is_delete
+    if file.sink is Sink.LOG:
+        statuses, count = list[WriteStatus](), 0
+        for some in changes.parts(kept if is_insert else np.ones_like(kept)):
+            statuses += append_changes(storage, spec, file, some, earlier=statuses)
+            count += len(some.keys)
+        return with_inserts(statuses, count) if is_insert else statuses or [unwritten(file)]
+    if is_insert or file.base is None:
+        return _added(storage, spec, file, (some.rows for some in changes.parts(kept)))
+    return [merge_many_changes(storage, spec, file, changes)]
+
+
+def _chosen(merge: MergeSpec, parts: Iterator[pa.RecordBatch], memory: RowsMemory) -> ManyChanges:
+    """Put rows on disk, and choose one of each key by narrow columns."""
+    first = next(parts)
+    wanted = {KEY, IS_MOVED, BASE_ROW, *merge.ordering, *DELETE_COLUMNS, merge.delete_field}
+    names = [name for name in first.schema.names if name in wanted]
+    rows, narrow = RowsOnDisk(first.schema, memory.spill_directory), list[pa.Table]()
+    for part in chain([first], parts):
+        rows.add(part)
+        narrow.append(pa.table({name: apart(part.column(name)) for name in names}))
+    table = pa.concat_tables(narrow)
+    moved = table.column(IS_MOVED).to_numpy().astype(np.bool_)
+    deletes = deleted_rows(table, merge) | moved
+    kept = newer_rows(table.column(KEY), _ordering_values(table, merge), deletes, keeps_first=merge.keeps_first)
+    numbers = np.arange(table.num_rows, dtype=np.int64) if kept is None else kept
+    positions = _base_rows(table)
+    return ManyChanges(
+        keys=table.column(KEY).take(pa.array(numbers)).combine_chunks(),
+        is_delete=deletes[numbers],
+        is_unordered=moved[numbers],
+        rows=rows,
+        numbers=numbers,
+        positions=None if positions is None else positions[numbers],
+        most_bytes=memory.rows_bytes,
+    )
 
 
 def _streamed(
