@@ -22,10 +22,16 @@ ROWS = 600
 SLOTS = 5
 
 
+def take_for_few(monkeypatch, count):
+    """Bring the keys of so many rows to the driver, of a classic session and over Connect."""
+    for limit in ("_FEW_ROWS", "_FEW_ROWS_CONNECT"):
+        monkeypatch.setattr(spark_engine, limit, count)
+
+
 @pytest.fixture
 def working(spark, tmp_path, monkeypatch):
     """Return an engine that takes a few rows for many."""
-    monkeypatch.setattr(spark_engine, "_FEW_ROWS", 1)
+    take_for_few(monkeypatch, 1)
     return SparkEngine(spark, LocalStorage(str(tmp_path)))
 
 
@@ -135,7 +141,7 @@ def files_that_do_not_meet(rows, column):
 )
 @pytest.mark.parametrize("few", [1, 1_000_000])
 def test_files_of_a_bulk_insert_have_their_parts_of_a_column(spark, tmp_path, monkeypatch, options, column, few):
-    monkeypatch.setattr(spark_engine, "_FEW_ROWS", few)
+    take_for_few(monkeypatch, few)
     builder = SparkTableBuilder(spark, tmp_path)
     table = builder.create()
     rows = [trip(f"k{i * 7919 % 1000:03}", ["sf", "rio"][i % 2], ts=i, fare=float(i * 31 % 97)) for i in range(90)]
@@ -147,7 +153,7 @@ def test_files_of_a_bulk_insert_have_their_parts_of_a_column(spark, tmp_path, mo
 
 @pytest.mark.parametrize("verb", ["insert", "upsert", "insert_overwrite"])
 def test_many_rows_go_into_files_in_the_order_in_which_they_come(spark, tmp_path, monkeypatch, verb):
-    monkeypatch.setattr(spark_engine, "_FEW_ROWS", 1)
+    take_for_few(monkeypatch, 1)
     builder = SparkTableBuilder(spark, tmp_path)
     table = builder.create(partition_by=[])
     rows = [trip(f"k{i * 7919 % 100:03}", ts=i) for i in range(60)]
@@ -156,7 +162,7 @@ def test_many_rows_go_into_files_in_the_order_in_which_they_come(spark, tmp_path
 
 
 def test_many_rows_of_one_key_are_one_row_of_the_table(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(spark_engine, "_FEW_ROWS", 1)
+    take_for_few(monkeypatch, 1)
     builder = SparkTableBuilder(spark, tmp_path)
     table = builder.create(partition_by=[])
     keys = [f"k{i:03}" for i in range(60)] * 2
