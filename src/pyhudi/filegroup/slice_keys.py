@@ -25,7 +25,15 @@ from pyhudi.schema.evolution import project
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.storage.api import Storage
 
-__all__ = ["batches_with_keys", "last_keys", "may_delete", "rows_around", "rows_with_keys", "stored_rows"]
+__all__ = [
+    "batches_with_keys",
+    "keys_of_rows",
+    "last_keys",
+    "may_delete",
+    "rows_around",
+    "rows_with_keys",
+    "stored_rows",
+]
 
 
 def stored_rows(one: FileSlice, *, keys: pa.Array, storage: Storage, spec: SliceSpec, stored: pa.Schema) -> pa.Table:
@@ -53,7 +61,7 @@ def batches_with_keys(
     wanted = _in_file((*spec.layout.key_columns, *stored.names), spec)
     for batch in read_slice(one, storage=storage, spec=replace(spec, columns=wanted)):
         rows = pa.Table.from_batches([batch])
-        table = pa.table([_keys_of(rows, spec), *project(rows, stored).columns], names=[KEY, *stored.names])
+        table = pa.table([keys_of_rows(rows, spec), *project(rows, stored).columns], names=[KEY, *stored.names])
         yield from table.combine_chunks().to_batches()
 
 
@@ -69,7 +77,7 @@ def last_keys(file: BaseFile, count: int, *, storage: Storage, spec: SliceSpec) 
         first = max(0, footer.rows_count - count)
         parts = with_rows(footer, (), np.arange(first, footer.rows_count))
         rows = read_columns(source, wanted, footer, parts)
-    return _keys_of(rows.slice(max(0, rows.num_rows - count)), spec)
+    return keys_of_rows(rows.slice(max(0, rows.num_rows - count)), spec)
 
 
 def rows_around(keys: pa.Array, spec: SliceSpec) -> SliceSpec:
@@ -97,7 +105,8 @@ def _may_delete(block: LogBlock, merge: MergeSpec) -> bool:
     return bool(marks & {*avro_to_arrow(block.schema, wide_unions=True).names})
 
 
-def _keys_of(rows: pa.Table, spec: SliceSpec) -> pa.ChunkedArray:
+def keys_of_rows(rows: pa.Table, spec: SliceSpec) -> pa.ChunkedArray:
+    """Return the keys of stored rows: those that they carry, or made of the columns that make them."""
     return rows[KEY] if spec.layout.has_meta_values else record_keys(spec.layout.key_spec, rows)
 
 

@@ -5,7 +5,6 @@ Module-level functions with picklable tasks, so that either engine can run them.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.engine.api import BASE_ROW, KEY, LOCATED, STORED, ScanFile
-from pyhudi.engine.row_parts import Part, parts_matching, rows_of_parts, with_rows
+from pyhudi.engine.row_parts import Part, rows_of_parts, with_rows
 from pyhudi.engine.scanning import naming_file, read_columns
+from pyhudi.filegroup.key_parts import carries_keys, parts_with_keys
 from pyhudi.filegroup.model import BaseFile
-from pyhudi.formats.parquet import Footer, read_footer, row_group_stats
+from pyhudi.formats.parquet import Footer, read_footer
 from pyhudi.kernels.keys import KeySpec, record_keys
-from pyhudi.predicate import Between, Expression, InList, Literal, column, literal
 from pyhudi.storage.api import Storage
 
 __all__ = [
@@ -31,13 +30,6 @@ __all__ = [
     "stored_keys",
     "stored_schema",
 ]
-
-_FEW_KEYS: Final = 1000
-"""So many are looked for in each row group's and page's bounds; of more, only the least and the greatest."""
-_KEYS_IN_ALL_PAGES: Final = 32
-"""Of more keys each page of a small row group has some, unless they lie together."""
-_FEWEST_ROWS_FOR_MANY_KEYS: Final = 131_072
-"""Keys of fewer rows are read and compared as fast as their page index is."""
 
 
 def base_scan(file: BaseFile) -> ScanFile:
@@ -65,7 +57,7 @@ def find_in_file(lookup: Lookup, *, storage: Storage, spec: KeySpec, stored: pa.
     """
     with naming_file(lookup.file.path), storage.open_input(lookup.file.path) as source:
         footer = read_footer(source)
-        parts = _parts_with_keys(source, footer, lookup.keys)
+        parts = parts_with_keys(source, footer, lookup.keys)
         keys = _stored_keys(source, spec, footer, parts)
         found, rows = common_keys(lookup.keys, keys)
         numbers = rows_of_parts(footer, parts)[rows.to_numpy(zero_copy_only=False)]
@@ -116,7 +108,7 @@ def stored_schema(storage: Storage, files: Sequence[ScanFile], rows: pa.Schema, 
 def has_stored_keys(storage: Storage, path: str) -> bool:
     """Return by a file's footer whether every row of it carries its key."""
     with naming_file(path), storage.open_input(path) as source:
-        return _has_keys(read_footer(source))
+        return carries_keys(read_footer(source))
 
 
 def common_keys(keys: pa.Array, stored: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
@@ -154,7 +146,7 @@ def _stored_keys(
     source: pa.NativeFile, spec: KeySpec, footer: Footer, parts: Sequence[Part] | None = None
 ) -> pa.ChunkedArray:
     only_key = pa.schema([(KEY, pa.string())])
-    if _has_keys(footer):
+    if carries_keys(footer):
         return read_columns(source, only_key, footer, parts)[KEY]
     names = list(dict.fromkeys(name.split(".")[0] for name in spec.record_key))
     wanted = pa.schema([footer.schema.field(name) for name in names if name in footer.schema.names])
@@ -163,28 +155,3 @@ def _stored_keys(
         return computed
     carried = read_columns(source, only_key, footer)[KEY]
     return pc.if_else(pc.not_equal(pc.fill_null(carried, ""), ""), carried, computed)
-
-
-def _parts_with_keys(source: pa.NativeFile, footer: Footer, keys: pa.Array) -> list[Part] | None:
-    """Name the rows among which a wanted key may be, by row groups and pages; all, if rows do not carry their keys."""
-    if not _has_keys(footer) or not len(keys):
-        return None
-    groups = range(footer.metadata.num_row_groups)
-    fewest_rows = 0 if len(keys) <= _KEYS_IN_ALL_PAGES else _FEWEST_ROWS_FOR_MANY_KEYS
-    has_pages = any(footer.metadata.row_group(group).num_rows >= fewest_rows for group in groups)
-    among: Expression
-    if len(keys) <= _FEW_KEYS and has_pages:
-        among = InList(value=column(KEY), options=tuple(Literal(value=key, type=keys.type) for key in keys.to_pylist()))
-    else:
-        bounds = pc.min_max(keys)
-        among = Between(value=column(KEY), lower=literal(str(bounds["min"])), upper=literal(str(bounds["max"])))
-    return parts_matching(source, footer, among, pa.schema([(KEY, pa.string())]), fewest_rows=fewest_rows)
-
-
-def _has_keys(footer: Footer) -> bool:
-    if KEY not in footer.schema.names:
-        return False
-    # A row group without rows has no statistics. Apache Hudi's bulk_insert puts empty texts where keys are virtual.
-    return all(
-        (stats.nulls_count == 0 and stats.least != "") or not stats.rows_count for stats in row_group_stats(footer, KEY)
-    )

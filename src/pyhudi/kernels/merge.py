@@ -45,11 +45,13 @@ __all__ = [
     "Probe",
     "beaten_rows",
     "deleted_rows",
+    "find_met",
     "keep_unbeaten",
     "merge_batch",
     "newer_rows",
     "probe",
     "replace_rows",
+    "winning_updates",
 ]
 
 
@@ -191,7 +193,7 @@ def merge_batch(
     if positions is not None and updates.positions is not None:
         rows, hits = _meet_by_position(positions, updates.positions)
     else:
-        rows, hits = _meet_by_key(keys, updates)
+        rows, hits = find_met(keys, updates)
     if not len(hits):
         return Merged(batch=batch, hits=hits, updated_count=0, deleted_count=0)
     if spec.merger is not None and updates.changes is not None:
@@ -235,7 +237,7 @@ def keep_unbeaten(
     if positions is not None and updates.positions is not None:
         rows, hits = _meet_by_position(positions, updates.positions)
     else:
-        rows, hits = _meet_by_key(keys, updates)
+        rows, hits = find_met(keys, updates)
     if not len(hits):
         return Kept(batch=batch, won=hits, lost=hits)
     wins, _ = _wins(batch, rows, hits, updates, spec)
@@ -269,8 +271,12 @@ def replace_rows(batch: pa.RecordBatch, where: pa.BooleanArray, fresh: Mapping[s
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
-def _meet_by_key(keys: pa.Array | None, updates: Probe) -> tuple[Indices, Indices]:
-    """Return the rows that meet an update, and the updates they meet."""
+def find_met(keys: pa.Array | None, updates: Probe) -> tuple[Indices, Indices]:
+    """Return the rows that meet an update by their keys, and the updates they meet.
+
+    Shape: n keys of rows -> at most n numbers, twice.
+    Cost:  one hash look-up of n keys.
+    """
     assert keys is not None, "without positions rows meet by key"
     met = None if updates.lookup is None else updates.lookup.find(keys)
     if met is not None:
@@ -296,7 +302,17 @@ def _meet_by_position(rows: Indices, updates: Indices) -> tuple[Indices, Indices
     return places, near
 
 
-def _wins(batch: pa.RecordBatch, rows: Indices, hits: Indices, updates: Probe, spec: MergeSpec) -> tuple[Bools, Bools]:
+def winning_updates(stored: pa.Table, rows: Indices, hits: Indices, updates: Probe, spec: MergeSpec) -> Bools:
+    """Return which updates beat the stored rows that they meet.
+
+    Shape: n rows with the ordering columns; numbers of some, and of the update that each meets -> as many flags.
+    """
+    return _wins(stored, rows, hits, updates, spec)[0]
+
+
+def _wins(
+    batch: pa.RecordBatch | pa.Table, rows: Indices, hits: Indices, updates: Probe, spec: MergeSpec
+) -> tuple[Bools, Bools]:
     """Return which hits beat the stored row, and which of them follow a delete of it: narrow columns only."""
     buried = np.zeros(len(hits), dtype=np.bool_)
     if not updates.ordering:

@@ -186,7 +186,7 @@ class Scan:
         return frame if self.limit is None else frame.limit(self.limit)
 
     def count(self) -> int:
-        """Count the rows: without a filter by the footers of base files, where no log changes them."""
+        """Count the rows: without a filter by the footers of base files, and the keys of logs where there are some."""
         with self._kept():
             count = count_rows(self.plan, self.engine)
         return count if self.limit is None else min(count, self.limit)

@@ -21,6 +21,7 @@ from pyhudi.errors import ExpressionError, FileMissing, InvalidInput, OptionErro
 from pyhudi.filegroup.file_index import storage_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.reader import SliceSpec
+from pyhudi.filegroup.slice_count import count_slice
 from pyhudi.filegroup.view import as_file_slices
 from pyhudi.formats.parquet import read_rows_count
 from pyhudi.metadata.listing import file_index
@@ -281,19 +282,23 @@ def run_read(plan: ReadPlan, engine: Engine) -> Frame:
 def count_rows(plan: ReadPlan, engine: Engine) -> int:
     """Count the rows that a read gives.
 
-    Cost: without a filter the footers of base files without logs; else the columns that the filter needs, and one of
-          Hudi's, which are small. Memory holds a batch a task.
+    Cost: without a filter the footers of base files, and of slices with logs what `count_slice` costs; else the columns
+          that the filter needs, and one of Hudi's, which are small. Memory holds a batch a task.
     """
+    if plan.predicate is None:
+        return sum(engine.run(partial(_slice_rows, storage=plan.storage, reads=plan.reads), plan.slices))
     first = replace(plan, columns=tuple(plan.schema.names[:1]))
-    count = partial(_slice_rows, read=slice_reader(first), storage=plan.storage, has_filter=plan.predicate is not None)
-    return sum(engine.run(count, plan.slices))
+    return sum(engine.run(partial(_rows_read, read=slice_reader(first)), plan.slices))
 
 
-def _slice_rows(
-    one: FileSlice, *, read: Callable[[FileSlice], Iterator[pa.RecordBatch]], storage: Storage, has_filter: bool
-) -> int:
-    if has_filter or one.logs or one.base is None:
-        return sum(batch.num_rows for batch in read(one))
+def _rows_read(one: FileSlice, *, read: Callable[[FileSlice], Iterator[pa.RecordBatch]]) -> int:
+    return sum(batch.num_rows for batch in read(one))
+
+
+def _slice_rows(one: FileSlice, *, storage: Storage, reads: SliceSpec | None) -> int:
+    if reads is not None and one.logs:
+        return count_slice(one, storage=storage, spec=reads)
+    assert one.base is not None, "a slice without logs has a base file"
     with naming_file(one.base.path), storage.open_input(one.base.path) as source:
         return read_rows_count(source)
 
