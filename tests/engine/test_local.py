@@ -7,9 +7,11 @@ import pytest
 from tests.conformance.engine import EngineTests, trips
 
 from pyhudi.engine.api import BUCKET, ORDER, TASK
+from pyhudi.engine.frames import LocalFrame
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.registry import engine_for
 from pyhudi.errors import CorruptData, InternalError, InvalidInput
+from pyhudi.kernels.keys import KeyGenerator, KeySpec
 from pyhudi.storage.memory import MemoryStorage
 
 
@@ -131,3 +133,30 @@ def test_map_functions_see_batches_of_bounded_size(engine):
     engine.collect(engine.map(engine.frame(table), partial(measure), table.schema))
     assert sum(sizes) == 300_000
     assert max(sizes) <= 128 * 1024
+
+
+def _rows_and_composite_keys():
+    rows = pa.table({"a": [f"a{row:06}" for row in range(1_000)], "b": [f"b{row:06}" for row in range(1_000)]})
+    return LocalFrame.of(rows), KeySpec(generator=KeyGenerator.COMPLEX, record_key=("a", "b"))
+
+
+def test_composite_keys_of_more_text_than_an_array_holds_are_refused(monkeypatch):
+    frame, spec = _rows_and_composite_keys()
+    engine = LocalEngine(MemoryStorage())
+    monkeypatch.setattr("pyhudi.engine.api._MOST_TOGETHER_BYTES", 1 << 17)
+    assert engine.with_keys(frame, spec).rows_count == 1_000
+    monkeypatch.setattr("pyhudi.engine.api._MOST_TOGETHER_BYTES", 1 << 14)
+    with pytest.raises(InvalidInput, match="to_reader"):
+        engine.with_keys(frame, spec)
+
+
+@pytest.mark.parametrize("error", [pa.ArrowCapacityError("full"), pa.ArrowInvalid("offset overflow while joining")])
+def test_an_overflow_while_keys_are_made_is_an_error_that_says_so(monkeypatch, error):
+    frame, spec = _rows_and_composite_keys()
+
+    def overflows(spec, rows):
+        raise error
+
+    monkeypatch.setattr("pyhudi.engine.local.keys_and_paths", overflows)
+    with pytest.raises(InvalidInput, match="to_reader"):
+        LocalEngine(MemoryStorage()).with_keys(frame, spec)

@@ -50,7 +50,7 @@ from pyhudi.engine.scanning import scan_file
 from pyhudi.engine.sorted_spool import sorted_spool
 from pyhudi.engine.spool import RoutedSpool, SpooledFrame, chosen, located_spool, routed_spool, spooled
 from pyhudi.engine.streams import Conformed, Keyed, StreamedFrame, WithValues, stream_of
-from pyhudi.errors import InternalError
+from pyhudi.errors import InternalError, InvalidInput
 from pyhudi.kernels.keys import KeySpec, keys_and_paths
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, beaten_rows, deleted_rows, newer_rows
 from pyhudi.kernels.ordering import require_values
@@ -189,7 +189,7 @@ class LocalEngine:
             return frame.then(Keyed(spec))
         rows = frame.table()
         order = pa.array(np.arange(rows.num_rows, dtype=np.int64))
-        keys, paths = keys_and_paths(spec, rows)
+        keys, paths = _keys_of(rows, spec)
         return frame.putting({KEY: keys, PARTITION: paths, ORDER: order})
 
     def conform(self, frame: GivenFrame, schema: pa.Schema) -> GivenFrame:
@@ -419,6 +419,24 @@ def _map_task(
     if isinstance(frame, RoutedSpool):
         return function(attempt, frame.task(number))
     return function(attempt, iter(frame.task(number).to_batches(max_chunksize=_BATCH_ROWS)))
+
+
+def _keys_of(rows: pa.Table, spec: KeySpec) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    """Make the keys and paths of rows in memory.   Raises: InvalidInput for more text than one array holds."""
+    try:
+        keys, paths = keys_and_paths(spec, rows)
+        is_too_much = max(keys.nbytes, paths.nbytes) > RowsMemory(max_bytes=1 << 62).given_bytes
+    except pa.ArrowException as error:
+        if "overflow" not in str(error) and not isinstance(error, pa.ArrowCapacityError):
+            raise
+        is_too_much = True
+    if is_too_much:
+        raise InvalidInput(
+            "the keys of these rows are more text than one Arrow array holds; write fewer rows at once, or give them as"
+            " a reader: table.to_reader()",
+            rows=rows.num_rows,
+        )
+    return keys, paths
 
 
 def _newest(narrow: pa.Table, spec: MergeSpec) -> Indices | None:
