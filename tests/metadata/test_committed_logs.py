@@ -12,6 +12,12 @@ OPTIONS = {
     "hoodie.metadata.global.record.level.index.min.filegroup.count": 1,
     "hoodie.metadata.compact.max.delta.commits": 20,
 }
+BY_PARTITION = {
+    **TINY_FILTERS,
+    "hoodie.metadata.enable": True,
+    "hoodie.metadata.record.level.index.enable": True,
+    "hoodie.index.type": "RECORD_LEVEL_INDEX",
+}
 BY_INDEX = {**OPTIONS, "hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX"}
 
 
@@ -80,12 +86,7 @@ def test_no_row_of_a_value_is_hidden(version, left, caplog):
 @pytest.mark.parametrize("left", [None, 0, -1], ids=["gone", "empty", "cut off"])
 @pytest.mark.parametrize("version", [6, 8, 9])
 def test_a_commit_that_makes_the_file_groups_of_a_partition_may_lose_its_log_too(version, left, caplog):
-    options = {
-        **TINY_FILTERS,
-        "hoodie.metadata.enable": True,
-        "hoodie.metadata.record.level.index.enable": True,
-        "hoodie.index.type": "RECORD_LEVEL_INDEX",
-    }
+    options = BY_PARTITION
     table = TableBuilder("cow").create(version=version)
     table.upsert(trips(trip("a"), trip("b", "rio")), options=options)
     table.upsert(trips(trip("c", "oslo")), options=options)
@@ -98,6 +99,36 @@ def test_a_commit_that_makes_the_file_groups_of_a_partition_may_lose_its_log_too
     assert table.upsert(trips(trip("c", "oslo", ts=9)), options=options).updated == 1
     assert sorted(table.scan(["uuid"]).to_arrow()["uuid"].to_pylist()) == ["a", "b", "c"]
     assert table.check().ok
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_file_group_whose_only_log_is_gone_is_missed(version):
+    """At version 6 no completion tells that it was not of an index that was built anew since."""
+    options = {**BY_PARTITION, "hoodie.parquet.max.file.size": 1}  # else the rows could only be in one file
+    table = TableBuilder("cow").create(version=version)
+    table.upsert(trips(trip("a"), trip("b", "rio")), options=options)
+    storage, logs = logs_of(table, "record_index")
+    for path in logs:
+        storage.delete(path)
+    assert table.lookup(["a", "b"]).num_rows == 2
+    assert wrong(table) == {"record_index"}
+    with pytest.raises(CorruptData):
+        table.upsert(trips(trip("a", ts=9)), options=options)
+    table.repair("record_index", options=options)
+    assert table.upsert(trips(trip("a", ts=9)), options=options).updated == 1
+    assert table.check().ok
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_the_log_of_the_commit_by_which_the_index_is_compacted_is_missed(version, caplog):
+    """The compaction has the time at which that commit was completed, and leaves its logs to the next slice."""
+    table = indexed(version)
+    table.upsert(trips(trip("e")), options={**OPTIONS, "hoodie.metadata.compact.max.delta.commits": 1})
+    storage, logs = logs_of(table, "record_index")
+    assert any(one.base is not None and one.logs for one in metadata_of(table).file_groups("record_index"))
+    shorten(storage, max(logs), None)
+    assert table.lookup(["a", "d", "e"]).num_rows == 3
+    assert wrong(table) == {"record_index"}
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])

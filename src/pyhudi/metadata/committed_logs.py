@@ -50,14 +50,36 @@ def lost_log(table: MetadataTable, partition: str) -> str | None:
         return None
     slices = {one.group.file_id: one for one in table.file_groups(partition)}
     sizes = {log.name: log.size_bytes for one in slices.values() for log in one.logs}
-    for commit, name, size_bytes in _told(table, partition):
+    told = list(_told(table, partition))
+    built = _newest_build(table, [commit for commit, _, _ in told])
+    for commit, name, size_bytes in told:
         log = parse_log_file(PartitionPath(partition), FileStatus(path=name, size_bytes=size_bytes, modified_ms=0))
-        newest = None if log is None else slices.get(log.file_id)
-        if log is None or newest is None or sizes.get(name, -1) >= size_bytes:
+        if log is None or sizes.get(name, -1) >= size_bytes:
             continue
-        if _is_of_slice(table, log, newest, commit):
+        newest = slices.get(log.file_id)
+        is_of_index = _is_since(commit, built) if newest is None else _is_of_slice(table, log, newest, commit)
+        if is_of_index:
             return log.path
     return None
+
+
+def _newest_build(table: MetadataTable, told: Sequence[Instant]) -> str:
+    """Return when the partition was built last, as far as is known: what was written before may be gone with it.
+
+    By a commit that names its files, or, where none does, as of an index by partition of an empty table, by any.
+    """
+    if not table.timeline.layout.logs_name_their_instant:  # completions are not known
+        return _LAST
+    own, every = (
+        [one.completion_time or _LAST for one in commits if one.requested_time.startswith(_BUILDS)]
+        for commits in (told, table.timeline.completed.values())
+    )
+    return max(own or every, default=_LAST)
+
+
+def _is_since(commit: Instant, built: str) -> bool:
+    """Return whether a file group that a commit wrote to belongs to the index that was built last."""
+    return (commit.completion_time or _NEVER) >= built
 
 
 def _told(table: MetadataTable, partition: str) -> Iterator[tuple[Instant, str, int]]:
@@ -77,21 +99,22 @@ def _is_of_slice(table: MetadataTable, log: LogFile, newest: FileSlice, commit: 
     if not table.timeline.layout.logs_name_their_instant:  # they name the base instant of their slice
         is_built = newest.base_instant.startswith(_BUILDS)
         return log.instant == newest.base_instant or (log.instant > newest.base_instant and not is_built)
-    done, begin = commit.completion_time or _NEVER, _begin(table, newest)
-    return done > begin or (newest.base is None and done == begin)  # a commit that makes a file group may fill it, too
+    done, (begin, is_inclusive) = commit.completion_time or _NEVER, _begin(table, newest)
+    return done > begin or (is_inclusive and done == begin)
 
 
-def _begin(table: MetadataTable, newest: FileSlice) -> str:
-    """Return behind which completions logs are of a slice; of one without a base file, also those of that completion.
+def _begin(table: MetadataTable, newest: FileSlice) -> tuple[str, bool]:
+    """Return behind which completions logs are of a slice, and whether also those of that completion are.
 
-    That is the instant of the compaction that made its base file, or the completion of the commit that built its file
-    group: of the first log, which says so, where a group without records has no base file, as at version 8. Where that
-    commit is archived, nothing tells, and no log is missed.
+    That is the instant of the compaction that made its base file, which takes the completion of the commit before it
+    for its own and leaves its logs to this slice. Or it is the completion of the commit that built its file group: of
+    the first log, which says so and may have been filled by the same commit, where a group without records has no base
+    file, as at version 8. Where that commit is archived, nothing tells, and no log is missed.
     """
     known = table.timeline.completed
     made_by = [one.instant for one in newest.logs] if newest.base is None else [newest.base.instant]
     commits = [known.get(one) for one in made_by]
     if newest.base is not None and (commits[0] is None or commits[0].action is not Action.DELTACOMMIT):
-        return _LAST if newest.base.instant.startswith(_BUILDS) else newest.base.instant
+        return (_LAST, False) if newest.base.instant.startswith(_BUILDS) else (newest.base.instant, True)
     done = [one.completion_time or _NEVER for one in commits if one is not None]
-    return min(done) if len(done) == len(commits) else _LAST
+    return (min(done), newest.base is None) if len(done) == len(commits) else (_LAST, False)
