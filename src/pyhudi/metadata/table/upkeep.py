@@ -164,7 +164,7 @@ def _defined(state: TableState, timeline: Timeline) -> list[str]:
     found = sorted(filter(is_by_definition, defined))
     known = definitions_for(state, found)
     needed = {one.rests_on for one in kinds_of(found, known) if one.rests_on is not None}
-    return [*sorted(needed | (defined - {*found})), *found]
+    return [*sorted(needed | ({MetadataPartition.RECORD_INDEX.value} & defined)), *found]
 
 
 def planned_partitions(state: TableState, timeline: Timeline) -> set[str]:
