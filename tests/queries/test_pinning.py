@@ -16,6 +16,8 @@ from pyhudi.timeline.instant import Action
 from pyhudi.timeline.pins import PINS, pinned_points
 from pyhudi.timeline.view import completed_writes
 
+KEEP_ONE = {"hoodie.clean.fileversions.retained": 1}
+
 
 @pytest.fixture
 def table():
@@ -53,6 +55,18 @@ def test_a_moment_of_which_a_clean_took_files_cannot_be_pinned(table):
     with pytest.raises(SnapshotExpired), table.pin(first.instant):
         pass
     assert pinned_points(table.state) == frozenset()
+
+
+def test_a_moment_of_which_a_pending_clean_takes_files_cannot_be_pinned(table):
+    first = put(table, 1.0)
+    put(table, 2.0)
+    table.clean(options={"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS"} | KEEP_ONE, schedule=True)
+    with pytest.raises(SnapshotExpired, match="a pending clean takes files"), table.pin(first.instant):
+        pass
+    assert pinned_points(table.state) == frozenset()
+    with table.pin() as pinned:
+        table.clean()
+        assert pinned.count() == 1
 
 
 def test_where_nothing_was_committed_there_is_nothing_to_pin(table):

@@ -5,13 +5,12 @@ Start at `committed_instant`.
 
 from collections.abc import Sequence
 
-from pyhudi.errors import InstantNotFound, InvalidInput, SnapshotExpired
+from pyhudi.errors import InstantNotFound, InvalidInput
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.metadata.listing import file_index
-from pyhudi.queries.expired import cut_at
+from pyhudi.queries.expired import cut_at, require_not_going
 from pyhudi.queries.slices import visible_slices
 from pyhudi.state.model import TableState
-from pyhudi.timeline.cleans import files_being_cleaned
 from pyhudi.timeline.instant import Instant, InstantTime
 from pyhudi.timeline.view import Timeline, find_instant, is_committed
 
@@ -47,13 +46,7 @@ def slices_at(state: TableState, timeline: Timeline, target: Instant) -> Sequenc
     Raises: SnapshotExpired where a clean took files of that moment, or may be taking them; NotBuilt.
     """
     slices = visible_slices(file_index(state, cut_at(timeline, timeline.point(target))))
-    going = files_being_cleaned(state, timeline)
-    taken = {f"{where}/{name}" if where else name for where, name in going}
-    files = (file.path for one in slices for file in (one.base, *one.logs) if file is not None)
-    lost = next((path for path in files if path in taken), None)
-    if lost is not None:
-        said = "a pending clean takes files of this moment; finish it with table.clean(), and name a later moment"
-        raise SnapshotExpired(said, instant=target.requested_time, file=lost)
+    require_not_going(state, timeline, slices, target.requested_time)
     return slices
 
 

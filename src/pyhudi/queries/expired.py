@@ -3,7 +3,7 @@
 Start at `require_kept`, which looks at files; the others look at commits.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import FileMissing, SnapshotExpired
 from pyhudi.filegroup.file_index import FILES, FileIndex
-from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline
-from pyhudi.timeline.cleans import cleaned_since
+from pyhudi.timeline.cleans import cleaned_since, files_being_cleaned
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import Timeline, as_of, hidden_writes, hide, is_committed
 
@@ -27,6 +27,7 @@ __all__ = [
     "archived_after",
     "cut_at",
     "require_kept",
+    "require_not_going",
     "require_unarchived",
     "require_unarchived_requests",
     "standing",
@@ -112,6 +113,20 @@ def _first_lost(
     slices = latest_file_slices(files, index.timeline, replaced)
     opened = ((one.group.partition, file.path) for one in slices for file in (one.base, *one.logs) if file is not None)
     return next((path for partition, path in opened if (partition, path.rsplit("/", 1)[-1]) in gone), None)
+
+
+def require_not_going(state: TableState, timeline: Timeline, slices: Sequence[FileSlice], instant: InstantTime) -> None:
+    """Refuse a moment of whose file slices a pending clean takes files, also those that it has not deleted yet.
+
+    Cost:   a read of each pending clean's plan.
+    Raises: SnapshotExpired.
+    """
+    taken = {f"{where}/{name}" if where else name for where, name in files_being_cleaned(state, timeline)}
+    files = (file.path for one in slices for file in (one.base, *one.logs) if file is not None)
+    lost = next((path for path in files if path in taken), None)
+    if lost is not None:
+        said = "a pending clean takes files of this moment; finish it with table.clean(), and name a later moment"
+        raise SnapshotExpired(said, instant=instant, file=lost)
 
 
 @contextmanager

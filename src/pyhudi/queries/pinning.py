@@ -9,7 +9,7 @@ from pyhudi.arguments import as_count
 from pyhudi.errors import InstantNotFound, SnapshotExpired
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
-from pyhudi.queries.expired import cut_at
+from pyhudi.queries.expired import cut_at, require_not_going
 from pyhudi.queries.slices import slices_of_any_format
 from pyhudi.queries.snapshot import Moment, pin
 from pyhudi.state.model import TableState
@@ -88,7 +88,7 @@ def pinned_moment(
     """Keep what is visible at a moment until the context is left, or for so many seconds.
 
     What is newest needs no lock: no clean takes it, whenever it was planned. An older moment is pinned under the table
-    lock, so that no plan is made between the pin and the look at what cleans took.
+    lock, so that no plan is made between the pin and the look at what cleans took or take.
 
     Locks:  takes the table lock for a moment that is named.
     Raises: InstantNotFound, also where nothing was committed yet; SnapshotExpired.
@@ -102,7 +102,8 @@ def pinned_moment(
         paths = [put_pin(state, point, seconds) for point in sorted(pinned.kept)]
         try:
             if moment is not None:
-                slices_of_any_format(file_index(state, timeline))
+                slices = slices_of_any_format(file_index(state, timeline))
+                require_not_going(state, load_timeline(state), slices, pinned.instant)
         except BaseException:
             _remove(state, paths)
             raise
