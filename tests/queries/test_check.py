@@ -135,6 +135,20 @@ def test_a_partition_that_a_pending_write_began_is_no_problem(version):
     assert [kind for kind, _ in problems(table)] == ["unfinished instant"]
 
 
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_partition_that_was_cleaned_away_and_that_a_pending_write_begins_again_is_no_problem(version):
+    """Commits on the timeline name its old files still."""
+    options = {**BUILT, **TINY_FILTERS, "hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS"}
+    options["hoodie.clean.fileversions.retained"] = 1
+    table = TableBuilder().create(version=version)
+    table.upsert([trip("a", city="oslo"), trip("b", city="rome")], options=options)
+    table.delete_partitions(["oslo"], options=options)
+    table.clean(options=options)
+    assert not list(table.state.storage.list("oslo"))
+    table.state.storage.put("oslo/.hoodie_partition_metadata", b"of a write that died")
+    assert problems(table) == []
+
+
 def test_a_metadata_table_of_a_later_version_is_called_that_and_repaired(caplog):
     table = new_table(6)
     path = ".hoodie/metadata/.hoodie/hoodie.properties"

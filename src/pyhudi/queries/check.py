@@ -296,11 +296,15 @@ def _unlike_storage(told: _Files, stored: _Files, going: Collection[tuple[str, s
 def _partitions_of_commits(
     state: TableState, timeline: Timeline, partitions: set[PartitionPath], stored: _Files
 ) -> set[str]:
-    """Leave out partitions without committed files: a write makes its own before it commits, and may fail."""
-    found: set[str] = set(committed_files(state, timeline).partitions)
+    """Leave out partitions without committed files: a write makes its own before it commits, and may fail.
+
+    One of which commits named files that are cleaned since may be made again by such a write.
+    """
+    named = {one.path for _, one in _named(state, timeline)}
+    found = set()
     for where, name in stored:
         file = parse_file(PartitionPath(where), FileStatus(path=name, size_bytes=0, modified_ms=0))
-        if file is not None and is_committed(timeline, file.instant):
+        if _path(where, name) in named or (file is not None and is_committed(timeline, file.instant)):
             found.add(where)
     return {one for one in partitions if one in found}
 
