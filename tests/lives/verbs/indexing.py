@@ -86,7 +86,8 @@ class CreateIndex(Step):
 
     def refusals(self, world: World) -> tuple[type[HudiError], ...]:
         """There is one already, or it is planned, or goes with one that is not there; or there is no metadata table."""
-        planned: tuple[type[HudiError], ...] = (WriteConflict,) if known(world) - kept_up(world) else ()
+        is_planned = world.has_dead_writer or bool(known(world) - kept_up(world))
+        planned: tuple[type[HudiError], ...] = (WriteConflict,) if is_planned else ()
         is_there = self._partition in kept_up(world) or self.kind == "partition_stats"
         is_in_paths = world.setting.drops_partitions and self._column in world.setting.partition
         refused = planned + ((InvalidInput,) if is_there or is_in_paths else ())
