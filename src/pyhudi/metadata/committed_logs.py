@@ -109,12 +109,17 @@ def _begin(table: MetadataTable, newest: FileSlice) -> tuple[str, bool]:
     That is the instant of the compaction that made its base file, which takes the completion of the commit before it
     for its own and leaves its logs to this slice. Or it is the completion of the commit that built its file group: of
     the first log, which says so and may have been filled by the same commit, where a group without records has no base
-    file, as at version 8. Where that commit is archived, nothing tells, and no log is missed.
+    file, as at version 8. Where neither the timeline nor its archive tells of that commit, no log is missed.
     """
     known = table.timeline.completed
     made_by = [one.instant for one in newest.logs] if newest.base is None else [newest.base.instant]
     commits = [known.get(one) for one in made_by]
     if newest.base is not None and (commits[0] is None or commits[0].action is not Action.DELTACOMMIT):
         return (_LAST, False) if newest.base.instant.startswith(_BUILDS) else (newest.base.instant, True)
-    done = [one.completion_time or _NEVER for one in commits if one is not None]
-    return (min(done), newest.base is None) if len(done) == len(commits) else (_LAST, False)
+    archive = table.timeline.archive
+    done = [
+        archive.completion_of(time) if commit is None else commit.completion_time or _NEVER
+        for time, commit in zip(made_by, commits, strict=True)
+    ]
+    found = [one for one in done if one is not None]
+    return (min(found), newest.base is None) if len(found) == len(done) else (_LAST, False)
