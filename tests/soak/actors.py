@@ -14,7 +14,9 @@ from tests.building import TINY_FILTERS, trip
 
 from pyhudi.env import SystemEnv
 from pyhudi.errors import CorruptData, HudiError, InternalError, OutcomeUnknown
+from pyhudi.metadata import reader
 from pyhudi.table import open_table
+from pyhudi.timeline import active
 
 NOTE = "soak"
 """Where a commit's metadata tell what it does."""
@@ -68,6 +70,7 @@ class SwayingEnv(SystemEnv):
 
 def write(place, name, wire):
     """Add, change, count and drop rows, each in one commit, and tell how each ended."""
+    keep_little()
     chance = random.Random(name)
     table, own = place.table(SwayingEnv(place.sway_ms, chance)), []
     number = 0
@@ -139,6 +142,7 @@ def meaning(rows, note):
 
 def read(place, name, wire):
     """Scan again and again; tell what cannot be: a key twice, half a commit, a counter that goes back."""
+    keep_little()
     table, last = place.table(), 0.0
     while not wire.poll(PAUSE_S):
         try:
@@ -170,6 +174,12 @@ def _wrong(rows, last):
     return f"a counter went back from {last} to {first}" if first < last else ""
 
 
+def keep_little():
+    """Cut what a process keeps to be quick, up to a bound of tens of MB: what it holds beside that may not grow."""
+    for kept, most in ((reader._layers, 1 << 20), (reader._blocks, 1 << 20), (active._decoded, 500)):
+        kept._most = most
+
+
 def usage():
     """Measure how much memory we hold now, in kB, and what our open descriptors lead to."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
@@ -185,6 +195,7 @@ def _led_to(descriptor):
 
 def keep(place, name, wire):
     """Run the services that are due again and again, beside those that writers run; tell which had something to do."""
+    keep_little()
     table = place.table(SwayingEnv(place.sway_ms, random.Random(name)))
     while not wire.poll(PAUSE_S):
         try:

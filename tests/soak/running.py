@@ -10,9 +10,11 @@ import resource
 import signal
 import time
 from collections import Counter
+from multiprocessing import forkserver
 from multiprocessing.connection import wait
 from statistics import median
 from traceback import format_exception
+from unittest.mock import patch
 
 from tests.building import TINY_FILTERS, TRIPS, trip
 from tests.simulation.own_disk import Ballast
@@ -25,8 +27,14 @@ FORK = multiprocessing.get_context("forkserver")
 FORK.set_forkserver_preload(["tests.soak.actors", "tests.soak.judging", "pyarrow.acero", "pyarrow.dataset", "pandas"])
 LONGEST_S = 300
 """How long an actor may take to stop, or a judge to judge, however busy the machine is."""
-MOST_GROWTH_KB = 64 * 1024
-"""What allocators keep comes in steps of tens of MB; what each of 200 commits leaves behind is more."""
+GIVES_BACK = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": "65536",
+    "MALLOC_TRIM_THRESHOLD_": "65536",
+}
+"""By these what is freed goes back to the system: else allocators keep tens of MB, more than a small leak is."""
+MOST_GROWTH_KB = 16 * 1024
 MOST_DESCRIPTORS = 4
 FULL = "the disk"
 WARM = 20
@@ -57,6 +65,8 @@ class Actor:
 
     def __init__(self, kind, name, place):
         self.kind, self.name = kind, name
+        with patch.dict(os.environ, GIVES_BACK):  # read as the server starts
+            forkserver.ensure_running()
         self.wire, theirs = FORK.Pipe()
         self.process = FORK.Process(target=ACTORS[kind], args=(place, name, theirs), name=name, daemon=True)
         self.process.start()
