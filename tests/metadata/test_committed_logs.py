@@ -131,6 +131,44 @@ def test_the_log_of_the_commit_by_which_the_index_is_compacted_is_missed(version
     assert wrong(table) == {"record_index"}
 
 
+def test_a_log_is_missed_where_the_commit_that_built_its_file_group_is_archived():
+    """At version 8 a file group without records has no base file: what began it is the commit that built it."""
+    options = {**BY_INDEX, "hoodie.metadata.global.record.level.index.min.filegroup.count": 4}
+    table = TableBuilder("cow").create(version=8)
+    archive_builds(table, options)
+    storage, built = logs_of(table, "record_index")
+    keys = [f"b{number}" for number in range(20)]
+    table.upsert(trips(*map(trip, keys)), options=options)
+    _, logs = logs_of(table, "record_index")
+    [log] = [one for one in logs if one.startswith(min(built).split("_0000")[0]) and one not in built]
+    storage.delete(log)
+    assert table.lookup(keys).num_rows == len(keys)
+    assert wrong(table) == {"record_index"}
+    with pytest.raises(CorruptData):
+        table.upsert(trips(*map(trip, keys)), options=options)
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_file_group_whose_only_log_is_gone_is_missed_where_builds_are_archived(version):
+    table = TableBuilder("cow").create(version=version)
+    archive_builds(table, BY_PARTITION)
+    table.upsert(trips(trip("b", "oslo")), options=BY_PARTITION)
+    storage, logs = logs_of(table, "record_index")
+    for log in logs:
+        if "oslo" in log:
+            storage.delete(log)
+    assert table.lookup(["a", "b"]).num_rows == 2
+    assert wrong(table) == {"record_index"}
+    assert table.upsert(trips(trip("b", "oslo", ts=9)), options=BY_PARTITION).updated == 1  # it could be in one file
+
+
+def archive_builds(table, options):
+    """Write until the metadata table has archived the commits that built its partitions."""
+    for ts in range(30):
+        table.upsert(trips(trip("a", ts=ts)), options={**options, "hoodie.metadata.compact.max.delta.commits": 2})
+    assert not any(one.startswith("0000") for one in metadata_of(table).timeline.completed)
+
+
 @pytest.mark.parametrize("version", [6, 8, 9])
 def test_a_lost_log_is_not_compacted_away(version, caplog):
     table = indexed(version)

@@ -16,6 +16,7 @@ from statistics import median
 from traceback import format_exception
 from unittest.mock import patch
 
+from tests.allocators import GIVES_BACK
 from tests.building import TINY_FILTERS, TRIPS, trip
 from tests.simulation.own_disk import Ballast
 from tests.soak.actors import ACTORS, COUNTERS
@@ -27,13 +28,6 @@ FORK = multiprocessing.get_context("forkserver")
 FORK.set_forkserver_preload(["tests.soak.actors", "tests.soak.judging", "pyarrow.acero", "pyarrow.dataset", "pandas"])
 LONGEST_S = 300
 """How long an actor may take to stop, or a judge to judge, however busy the machine is."""
-GIVES_BACK = {
-    "ARROW_DEFAULT_MEMORY_POOL": "system",
-    "MALLOC_ARENA_MAX": "1",
-    "MALLOC_MMAP_THRESHOLD_": "65536",
-    "MALLOC_TRIM_THRESHOLD_": "65536",
-}
-"""By these what is freed goes back to the system: else allocators keep tens of MB, more than a small leak is."""
 MOST_GROWTH_KB = 16 * 1024
 MOST_DESCRIPTORS = 4
 FULL = "the disk"

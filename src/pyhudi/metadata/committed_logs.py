@@ -4,7 +4,7 @@ Of statistics, bloom filters and expressions what is not there leaves nothing ou
 with what commits of the table name. Start at `groups_of_rows`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pyhudi.errors import CorruptData, FileMissing
@@ -14,7 +14,7 @@ from pyhudi.metadata.names import SECONDARY_PREFIX, MetadataPartition
 from pyhudi.metadata.state import MetadataTable
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import read_commit_metadata
-from pyhudi.timeline.instant import Action, Instant
+from pyhudi.timeline.instant import Action, Instant, InstantTime
 
 __all__ = ["groups_of_rows", "lost_log"]
 
@@ -23,6 +23,8 @@ _LAST: Final = "~"
 """Behind all times."""
 _BUILDS: Final = "0000"
 """Begins the instants by which partitions are built; a compaction's is a time."""
+_Told = tuple[Instant, str, int]
+"""The commit, the name of a file that it wrote, and its bytes."""
 
 
 def groups_of_rows(table: MetadataTable, partition: str) -> Sequence[FileSlice]:
@@ -51,39 +53,40 @@ def lost_log(table: MetadataTable, partition: str) -> str | None:
     slices = {one.group.file_id: one for one in table.file_groups(partition)}
     sizes = {log.name: log.size_bytes for one in slices.values() for log in one.logs}
     told = list(_told(table, partition))
-    built = _newest_build(table, [commit for commit, _, _ in told])
     for commit, name, size_bytes in told:
         log = parse_log_file(PartitionPath(partition), FileStatus(path=name, size_bytes=size_bytes, modified_ms=0))
         if log is None or sizes.get(name, -1) >= size_bytes:
             continue
         newest = slices.get(log.file_id)
-        is_of_index = _is_since(commit, built) if newest is None else _is_of_slice(table, log, newest, commit)
+        if newest is None:  # what was written before the index was built last may be gone with what it was
+            is_of_index = (commit.completion_time or _NEVER) >= _newest_build(table, told)
+        else:
+            is_of_index = _is_of_slice(table, log, newest, commit)
         if is_of_index:
             return log.path
     return None
 
 
-def _newest_build(table: MetadataTable, told: Sequence[Instant]) -> str:
-    """Return when the partition was built last, as far as is known: what was written before may be gone with it.
+def _newest_build(table: MetadataTable, told: Iterable[_Told]) -> str:
+    """Return when the partition was built last, as far as is known.
 
-    By a commit that names its files, or, where none does, as of an index by partition of an empty table, by any.
+    By a commit that names its files, or, where none does, as of an index by partition of an empty table, or where that
+    commit is archived, by any.
     """
     if not table.timeline.layout.logs_name_their_instant:  # completions are not known
         return _LAST
-    own, every = (
-        [one.completion_time or _LAST for one in commits if one.requested_time.startswith(_BUILDS)]
-        for commits in (told, table.timeline.completed.values())
-    )
-    return max(own or every, default=_LAST)
+    own = {commit.requested_time: commit.completion_time or _LAST for commit, _, _ in told}
+    active = {one.requested_time: one.completion_time or _LAST for one in table.timeline.completed.values()}
+    return _last_built(own) or _last_built(active | table.timeline.archive.completed_after(_NEVER)) or _LAST
 
 
-def _is_since(commit: Instant, built: str) -> bool:
-    """Return whether a file group that a commit wrote to belongs to the index that was built last."""
-    return (commit.completion_time or _NEVER) >= built
+def _last_built(completions: Mapping[InstantTime, str]) -> str | None:
+    """Return the newest completion of a commit that builds a partition, by requested time."""
+    return max((done for time, done in completions.items() if time.startswith(_BUILDS)), default=None)
 
 
-def _told(table: MetadataTable, partition: str) -> Iterator[tuple[Instant, str, int]]:
-    """Yield what delta commits that count wrote into a partition: (commit, file name, bytes)."""
+def _told(table: MetadataTable, partition: str) -> Iterator[_Told]:
+    """Yield what delta commits that count wrote into a partition."""
     for commit in table.timeline.completed.values():
         if commit.action is not Action.DELTACOMMIT or commit.requested_time in table.hidden:
             continue
