@@ -12,9 +12,8 @@ from pyhudi.commit.call import WRITE_MEMORY
 from pyhudi.commit.sinks import appends_of, stored_slices
 from pyhudi.commit.sizing import sizing_of
 from pyhudi.commit.write_plan import Appends, sole_files
-from pyhudi.engine.api import FILE_INDEX, KEY, Frame, KeyedRows, Moves
+from pyhudi.engine.api import FILE_INDEX, KEY, Frame, KeyedRows, Moves, too_many_keys
 from pyhudi.engine.frames import LocalFrame
-from pyhudi.engine.spool import too_many_keys
 from pyhudi.filegroup.log_spec import has_positions
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice, PartitionPath
 from pyhudi.filegroup.view import logs_may_add_keys

@@ -44,6 +44,7 @@ __all__ = [
     "RowsMemory",
     "ScanFile",
     "Task",
+    "too_many_keys",
 ]
 
 Frame = Any
@@ -170,6 +171,16 @@ class RowsMemory:
     def shared(self, count: int) -> "RowsMemory":
         """Return the part of one of so many that share it, and not less than the least."""
         return replace(self, max_bytes=max(_LEAST_MEMORY_BYTES, self.max_bytes // count))
+
+
+def too_many_keys(max_bytes: int, rows_count: int) -> InvalidInput:
+    """Return what is raised where the keys of rows have to be in memory, and do not fit."""
+    return InvalidInput(
+        "the keys of these rows do not fit into the memory that a write may take; write fewer rows at once, or give it"
+        " more by pyhudi.memory.bytes, up to 4 GB",
+        bytes=max_bytes,
+        rows=rows_count,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,7 +346,10 @@ class Engine(Protocol):
         ...
 
     def exchange(self, frame: Frame, tasks_count: int) -> Frame:
-        """Route every row to its TASK; inside a task rows come ordered by BUCKET, then ORDER."""
+        """Route every row to its TASK; inside a task rows come ordered by BUCKET, then ORDER.
+
+        Of rows that were put on disk by their partitions, only those of one partition come by ORDER inside a bucket.
+        """
         ...
 
     def range_sort(self, frame: Frame, columns: Sequence[str], tasks_count: int | None = None) -> Frame:

@@ -1,7 +1,7 @@
 """Rows of a write on disk, those of a partition together: each is written once and read once.
 
 A part of a stream is gathered in memory, put in order of its partitions and written; a partition's rows stay in the
-order in which they came. Only the local engine looks in here, but for an error. Start at `SpooledFrame`.
+order in which they came. Only the local engine looks in here. Start at `SpooledFrame`.
 """
 
 from collections import defaultdict
@@ -14,10 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.api import BUCKET, IS_MOVED, KEY, ORDER, PARTITION, TASK, Placing, Routes, RowsMemory
+from pyhudi.engine.api import BUCKET, IS_MOVED, KEY, ORDER, PARTITION, TASK, Placing, Routes, RowsMemory, too_many_keys
 from pyhudi.engine.frames import Indices, LocalFrame, counts_of
-from pyhudi.errors import InvalidInput
-from pyhudi.storage.spill import SpillFile
+from pyhudi.storage.spill import SpilledBatch, SpilledBatches
 
 __all__ = [
     "Group",
@@ -29,7 +28,6 @@ __all__ = [
     "located_spool",
     "routed_spool",
     "spooled",
-    "too_many_keys",
 ]
 
 Group: TypeAlias = str | int
@@ -43,9 +41,7 @@ _ROUTING: Final = (pa.field(BUCKET, pa.int32()), pa.field(TASK, pa.int32()), pa.
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    position: int
-    size_bytes: int
-    rows_count: int
+    place: SpilledBatch
     keys_bytes: int
 
 
@@ -55,7 +51,7 @@ class Spool:
     def __init__(self, schema: pa.Schema, memory: RowsMemory) -> None:
         """Begin with none."""
         self.schema, self.memory = schema, memory
-        self._file = SpillFile(memory.spill_directory)
+        self._batches = SpilledBatches(schema, memory.spill_directory)
         self._pieces: dict[Group, list[_Piece]] = defaultdict(list)
         self._held: list[pa.Table] = []
         self._held_bytes = 0
@@ -63,11 +59,11 @@ class Spool:
     @property
     def counts(self) -> dict[Group, int]:
         """Return the rows of each group, in the order in which they first came."""
-        return {group: sum(piece.rows_count for piece in pieces) for group, pieces in self._pieces.items()}
+        return {group: sum(piece.place.rows_count for piece in pieces) for group, pieces in self._pieces.items()}
 
     def size_bytes(self, group: Group) -> int:
         """Return what the rows of a group take, about as much in memory as on disk."""
-        return sum(piece.size_bytes for piece in self._pieces.get(group, ()))
+        return sum(piece.place.size_bytes for piece in self._pieces.get(group, ()))
 
     @property
     def keys_bytes(self) -> int:
@@ -86,22 +82,18 @@ class Spool:
         rows, self._held, self._held_bytes = pa.concat_tables(self._held or [self.schema.empty_table()]), [], 0
         for group, some in _split(rows, by):
             [batch] = some.combine_chunks().to_batches()
-            data = batch.serialize()
             keys_bytes = sum(batch.column(name).nbytes for name in _KEYED if name in self.schema.names)
-            self._pieces[group].append(_Piece(self._file.size_bytes, data.size, batch.num_rows, keys_bytes))
-            self._file.append(data)
+            self._pieces[group].append(_Piece(self._batches.add(batch), keys_bytes))
 
     def read(self, group: Group, start: int = 0, end: int | None = None) -> Iterator[pa.RecordBatch]:
         """Yield some rows of a group, or all, in the order in which they came."""
         first = 0
         for piece in self._pieces.get(group, ()):
-            low, high = max(start - first, 0), piece.rows_count
+            low, high = max(start - first, 0), piece.place.rows_count
             high = high if end is None else min(high, end - first)
             if low < high:
-                data = self._file.read_at(piece.position, piece.size_bytes)
-                batch = pa.ipc.read_record_batch(pa.py_buffer(data), self.schema)
-                yield batch.slice(low, high - low)
-            first += piece.rows_count
+                yield self._batches.read(piece.place).slice(low, high - low)
+            first += piece.place.rows_count
 
 
 def _split(rows: pa.Table, by: str) -> Iterator[tuple[Group, pa.Table]]:
@@ -169,16 +161,6 @@ class SpooledFrame:
         largest = max(counts, key=lambda one: counts[one], default="")
         batches = list(self.spool.read(largest, 0, rows_count))
         return pa.Table.from_batches(batches, schema=self.schema)
-
-
-def too_many_keys(max_bytes: int, rows_count: int) -> InvalidInput:
-    """Return what is raised where the keys of rows have to be in memory, and do not fit."""
-    return InvalidInput(
-        "the keys of these rows do not fit into the memory that a write may take; write fewer rows at once, or give it"
-        " more by pyhudi.memory.bytes, up to 4 GB",
-        bytes=max_bytes,
-        rows=rows_count,
-    )
 
 
 def chosen(frame: SpooledFrame, names: Iterable[str], choose: Callable[[pa.Table], Indices | None]) -> SpooledFrame:

@@ -19,7 +19,7 @@ from pyhudi.kernels.keys import KeySpec, keys_and_paths
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows
 from pyhudi.kernels.ordering import require_values
 from pyhudi.schema.evolution import conform
-from pyhudi.storage.spill import SpillFile
+from pyhudi.storage.spill import SpilledBatch, SpilledBatches
 
 __all__ = [
     "Conformed",
@@ -47,18 +47,13 @@ class RowStream:
         """What was made of the rows by which steps: a write that begins again finds it here."""
         self._batches: Iterable[pa.RecordBatch] | None = batches
         self._table: pa.Table | None = None
-        self._file: SpillFile | None = None
-        self._places: list[tuple[int, int]] = []
+        self._on_disk: tuple[SpilledBatches, list[SpilledBatch]] | None = None
 
     def keep(self) -> None:
         """Write the rows to disk, where all of them have to be looked at before they are written."""
-        if self._file is None and self._table is None:
-            file, places = SpillFile(self.memory.spill_directory), list[tuple[int, int]]()
-            for batch in self.batches():
-                data = batch.serialize()
-                places.append((file.size_bytes, data.size))
-                file.append(data)
-            self._file, self._places = file, places
+        if self._on_disk is None and self._table is None:
+            spilled = SpilledBatches(self.schema, self.memory.spill_directory)
+            self._on_disk = spilled, [spilled.add(batch) for batch in self.batches()]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows.
@@ -68,9 +63,9 @@ class RowStream:
         if self._table is not None:
             yield from self._table.to_batches()
             return
-        if self._file is not None:
-            parts = (self._file.read_at(position, size) for position, size in self._places)
-            yield from (pa.ipc.read_record_batch(pa.py_buffer(part), self.schema) for part in parts)
+        if self._on_disk is not None:
+            spilled, places = self._on_disk
+            yield from map(spilled.read, places)
             return
         given, self._batches = self._batches, None
         if given is None:

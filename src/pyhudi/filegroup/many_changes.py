@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.key_lookup import KeyLookup
 from pyhudi.kernels.rules import Bools, Indices
-from pyhudi.storage.spill import SpillFile
+from pyhudi.storage.spill import SpilledBatch, SpilledBatches
 
 __all__ = ["ManyChanges", "RowsOnDisk"]
 
@@ -25,24 +25,21 @@ class RowsOnDisk:
     def __init__(self, schema: pa.Schema, directory: str = "") -> None:
         """Begin with none, in a directory of a local disk; "": where the system has temporary files."""
         self.schema = schema
-        self._file = SpillFile(directory)
-        self._places: list[tuple[int, int]] = []
+        self._batches = SpilledBatches(schema, directory)
+        self._places: list[SpilledBatch] = []
         self._ends: list[int] = [0]
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Write rows."""
-        data = batch.serialize()
-        self._places.append((self._file.size_bytes, data.size))
+        self._places.append(self._batches.add(batch))
         self._ends.append(self._ends[-1] + batch.num_rows)
-        self._file.append(data)
 
     def take(self, numbers: Indices) -> Iterator[pa.RecordBatch]:
         """Yield the rows of these numbers, which ascend.   Cost: one batch, of those that have any, in memory."""
         cuts = np.searchsorted(numbers, self._ends)
-        for (position, size), first, low, high in zip(self._places, self._ends, cuts, cuts[1:], strict=False):
+        for place, first, low, high in zip(self._places, self._ends, cuts, cuts[1:], strict=False):
             if low < high:
-                data = pa.py_buffer(self._file.read_at(position, size))
-                yield pa.ipc.read_record_batch(data, self.schema).take(pa.array(numbers[low:high] - first))
+                yield self._batches.read(place).take(pa.array(numbers[low:high] - first))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,9 +38,8 @@ def count_slice(task: FileSlice, *, storage: Storage, spec: SliceSpec) -> int:
             not fit into memory, what `read_slice` costs.
     Raises: as `read_slice`.
     """
-    decides = replace(
-        spec, columns=spec.layout.key_columns
-    )  # tables without a column do not know how many rows they have
+    # Only what decides; but a table without any column would not know how many rows it has.
+    decides = replace(spec, columns=spec.layout.key_columns)
     changes = None
     if _is_decided_by_keys(spec):
         blocks = blocks_to_merge(storage, task.logs, spec.counts, spec.instants)

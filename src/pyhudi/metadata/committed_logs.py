@@ -77,7 +77,8 @@ def _newest_build(table: MetadataTable, told: Iterable[_Told]) -> str:
         return _LAST
     own = {commit.requested_time: commit.completion_time or _LAST for commit, _, _ in told}
     active = {one.requested_time: one.completion_time or _LAST for one in table.timeline.completed.values()}
-    return _last_built(own) or _last_built(active | table.timeline.archive.completed_after(_NEVER)) or _LAST
+    archived = table.timeline.archive.completed_after(InstantTime(_NEVER))
+    return _last_built(own) or _last_built({**active, **archived}) or _LAST
 
 
 def _last_built(completions: Mapping[InstantTime, str]) -> str | None:

@@ -1,10 +1,11 @@
-"""Bytes that do not fit into memory, on a disk of this machine while one call needs them.
+"""What does not fit into memory, on a disk of this machine while one call needs it.
 
-Start at `SpillFile`.
+Start at `SpilledBatches`; `SpillFile` has bytes.
 """
 
 import os
 import tempfile
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pyarrow as pa
 from pyhudi.errors import InvalidInput, StorageUnavailable
 from pyhudi.storage.os_errors import storage_errors
 
-__all__ = ["SpillFile"]
+__all__ = ["SpillFile", "SpilledBatch", "SpilledBatches"]
 
 _MOST_BYTES: Final = 1 << 30
 """One call to the system writes no more than 2 GiB."""
@@ -57,3 +58,34 @@ class SpillFile:
     def close(self) -> None:
         """Close it; its space is free again."""
         self._file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class SpilledBatch:
+    """Where a batch is in a file."""
+
+    position: int
+    size_bytes: int
+    """About what it takes in memory as well."""
+    rows_count: int
+
+
+class SpilledBatches:
+    """Batches of one schema in a file, each read as often as it is asked for."""
+
+    def __init__(self, schema: pa.Schema, directory: str = "") -> None:
+        """Begin with none, in a directory as of `SpillFile`."""
+        self.schema = schema
+        self._file = SpillFile(directory)
+
+    def add(self, batch: pa.RecordBatch) -> SpilledBatch:
+        """Write a batch; return where it is."""
+        data = batch.serialize()
+        place = SpilledBatch(self._file.size_bytes, data.size, batch.num_rows)
+        self._file.append(data)
+        return place
+
+    def read(self, place: SpilledBatch) -> pa.RecordBatch:
+        """Return a batch that was added."""
+        data = self._file.read_at(place.position, place.size_bytes)
+        return pa.ipc.read_record_batch(pa.py_buffer(data), self.schema)
