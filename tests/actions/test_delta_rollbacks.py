@@ -3,6 +3,7 @@
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder, trip, trips
 from tests.metadata.checking import listed_as_stored
+from tests.simulation.watching import deaths
 
 from pyhudi.state.properties_file import open_state
 from pyhudi.timeline.active import load_timeline
@@ -67,6 +68,50 @@ def test_the_newest_delta_commit_is_rolled_back_and_written_upon(version, index,
     assert settled(table)
     write(table, index, trip("a", ts=2), trip("d"))
     assert rows_of(table) == [("a", 2), ("b", 1), ("d", 1)]
+
+
+FENCES = pytest.mark.parametrize("fence", [{}, {"pyhudi.fence": "on"}], ids=["no fence", "fence"])
+
+
+@FENCES
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_compaction_that_ran_again_is_taken_back_again(version, fence, write):
+    """What takes back its second run must not go by the rollback of the first: its commit stood without its files."""
+    table = compacted_twice(version, fence, write)
+    assert table.rollback(table.latest_instant, completed=True).action == "commit"
+    assert rows_of(table) == [("a", 2), ("b", 1), ("c", 1)]
+    assert listed_as_stored(table)
+    table.compact()
+    assert rows_of(table) == [("a", 2), ("b", 1), ("c", 1)]
+    assert settled(table)
+    assert table.check().ok
+
+
+@FENCES
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_where_its_rollback_stopped_anywhere_no_row_is_lost(version, fence, write):
+    ready = compacted_twice(version, fence, write)
+    for table in deaths(ready, lambda table: table.rollback(table.latest_instant, completed=True)):
+        assert rows_of(table) == [("a", 2), ("b", 1), ("c", 1)]
+        table.state.env.sleep(300)  # the heartbeat of the dead
+        write(table, BUCKETS, trip("d"))
+        table.compact()
+        assert rows_of(table) == [("a", 2), ("b", 1), ("c", 1), ("d", 1)]
+        assert settled(table)
+        assert table.check().ok
+
+
+def compacted_twice(version, fence, write):
+    """Run a compaction, take it back, and run it again."""
+    table = TableBuilder().create(version=version, table_type="MERGE_ON_READ", options=fence)
+    write(table, BUCKETS, trip("a"), trip("b", "oslo"))
+    write(table, BUCKETS, trip("a", ts=2), trip("c"))
+    assert table.compact().file_groups
+    first = table.latest_instant
+    table.rollback(first, completed=True)
+    table.compact()
+    assert table.latest_instant == first
+    return table
 
 
 @CASES

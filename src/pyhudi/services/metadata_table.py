@@ -28,7 +28,9 @@ from pyhudi.state.refusals import require_writable
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.view import Timeline, newest_time
 from pyhudi.txn.checks import require_same_table
+from pyhudi.txn.fence import decided_timeline
 from pyhudi.txn.locks import lock_for
+from pyhudi.txn.recovery.rollback import recover_failed_writes
 from pyhudi.txn.times import times_for
 
 __all__ = ["build_metadata_table_again", "keep_metadata_table", "make_table", "without_metadata_table"]
@@ -64,10 +66,12 @@ def keep_metadata_table(
 
 def _kept(state: TableState, settings: Settings, engine: Engine, had: Collection[str] = ()) -> TableState:
     known = read_ahead(state, settings, engine.run)
-    with lock_for(state, settings).hold():
+    with lock_for(state, settings).hold() as lease:
         state = require_same_table(state)
         if state.config.metadata_partitions and not has_upkeep(state, settings):
             return state  # another writer was quicker
+        # A rollback that died may take a commit back once it is finished, of which nothing may be told then.
+        recover_failed_writes(state, decided_timeline(state), settings, lease)
         return _built(state, settings, engine, known, had)
 
 

@@ -14,6 +14,7 @@ import base64
 import binascii
 import json
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -191,9 +192,19 @@ def _has_rival(state: TableState, timeline: Timeline, target: InstantTime, rollb
 
 
 def _decided_by(state: TableState, fence: Fence, target: InstantTime) -> str | None:
-    """Find the rollback that has claimed the instant, if one has."""
+    """Find the rollback that has claimed the instant, if one has since it was last committed.
+
+    A service whose commit was taken back is run again by its plan, and has the same instant.
+    """
     claims = (_read(state, _path(number)) for number in range(fence.number - 1, -1, -1))
-    return next((said.get("by", "") for said in claims if said.get("rollback") == target), None)
+    own = (said for said in claims if said.get("rollback") == target or _published(said) == target)
+    return next((said.get("by", "") if "rollback" in said else None for said in own), None)
+
+
+def _published(said: Mapping[str, str]) -> InstantTime | None:
+    """Return which instant a slot commits; None for a rollback."""
+    instant = parse_name(said.get("publish", ""))
+    return instant and instant.requested_time
 
 
 def fence_declaration(settings: Settings) -> dict[str, str]:

@@ -31,12 +31,13 @@ from pyhudi.timeline.active import (
     load_timeline,
     read_rollback_plan,
     remove_pending,
+    return_to_requested,
     rollback_target,
     start,
     take_off,
 )
 from pyhudi.timeline.codec import encode_rollback_metadata, encode_rollback_plan
-from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State
+from pyhudi.timeline.instant import PLANNED_SERVICES, WRITE_ACTIONS, Action, Instant, InstantTime, State
 from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.timeline.view import Timeline, find_instant, newest_time, pending_instants
 from pyhudi.txn.completion import complete_once
@@ -85,11 +86,12 @@ def roll_back_own(state: TableState, instant: Instant, settings: Settings) -> bo
         require_lease(lease)
         timeline = decided_timeline(state)
         mine = find_instant(timeline, time)
+        if mine is not None and mine.is_completed:
+            return False
         if mine is None or is_rolled_back(state, timeline, time, is_later=True):
             _clear(state, time, instant.action)
             return True
-        if not mine.is_completed:
-            run_rollback(state, timeline, plan_rollback(state, timeline, mine, settings), settings, lease)
+        run_rollback(state, timeline, plan_rollback(state, timeline, mine, settings), settings, lease)
         return False
 
 
@@ -173,9 +175,10 @@ def run_rollback(
 
     `takes_completed` is for a target that is committed, and is to be taken back all the same.
 
-    What was rolled back before, and came back because its writer was late, is only taken away once more.
+    What was rolled back before, and came back because its writer was late, is only taken away once more. A service that
+    was run again after that is completed, and is rolled back like any other.
     """
-    if is_rolled_back(state, timeline, InstantTime(plan.instant), is_later=True):
+    if not takes_completed and is_rolled_back(state, timeline, InstantTime(plan.instant), is_later=True):
         _clear(state, InstantTime(plan.instant), Action(plan.action))
         return True
     running = _running(state, timeline, plan.instant)
@@ -268,6 +271,7 @@ def _finish(
     partitions = _take_back(state, plan, target, rollback.requested_time)
     _roll_back_metadata(state, target, rollback.requested_time, partitions, settings)
     remove_pending(state, Instant(requested_time=target, action=Action(plan.action), state=State.INFLIGHT))
+    _give_plan_back(state, target)
     metadata = RollbackMetadata(
         start_time=rollback.requested_time,
         time_taken_ms=int((state.env.monotonic_s() - started_s) * 1000),
@@ -281,6 +285,13 @@ def _finish(
     stop_heartbeat(state, rollback.requested_time)
     times_for(state, settings).settle(last)
     return True
+
+
+def _give_plan_back(state: TableState, target: InstantTime) -> None:
+    """Make the plan of a service, which stays, one that nobody has begun to run: the next call runs it."""
+    left = find_instant(load_timeline(state), target)
+    if left is not None and left.action in PLANNED_SERVICES and left.state is State.INFLIGHT:
+        return_to_requested(state, left)
 
 
 def _roll_back_metadata(
