@@ -11,7 +11,7 @@ from tests.lives.life import Life
 from tests.lives.rows import ADDED, DECIMALS, UNAVAILABLE, Row, Where
 from tests.lives.setting import BY_PARTITION, OWN_SHARDS, Setting
 from tests.lives.verbs import Clause, Step
-from tests.lives.verbs.indexing import CreateIndex, LoseLog
+from tests.lives.verbs.indexing import CreateIndex, LoseFile
 from tests.lives.verbs.recovery import Restore, RollbackLate, Savepoint
 from tests.lives.verbs.rewriting import Merge, Update
 from tests.lives.verbs.services import Archive
@@ -183,7 +183,7 @@ STORED: Final[Mapping[str, Life]] = {
         Upsert(rows=(row(), row("b", p="y"))), BulkInsert(rows=(row("c", n=7, ts=7),)), index=CreateIndex()
     ),
     "a log of an index that is gone is not missed": indexed(
-        upsert("b", s="w"), LoseLog("secondary_index_s"), index=CreateIndex("secondary", "s")
+        upsert("b", s="w"), LoseFile("secondary_index_s"), index=CreateIndex("secondary", "s")
     ),
     "bytes compare without sign": Life(
         0, Setting(table_type="cow", version=9, ordering=("b",)), (upsert(b=b"\x7f"), upsert(b=b"\x80", v=2.0))

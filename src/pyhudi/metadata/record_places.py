@@ -15,7 +15,7 @@ from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.formats.avro_rows import decode_rows
 from pyhudi.hashing import SHARD_HASH
-from pyhudi.metadata.committed_logs import groups_of_rows
+from pyhudi.metadata.committed_files import groups_of_rows
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.reader import Entries, Wanted, slice_entries
 from pyhudi.metadata.schema import record_schema

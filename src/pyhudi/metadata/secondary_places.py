@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.metadata.committed_logs import groups_of_rows
+from pyhudi.metadata.committed_files import groups_of_rows
 from pyhudi.metadata.partitions.kinds import kind_of
 from pyhudi.metadata.reader import Wanted, slice_entries
 from pyhudi.metadata.record_places import read_places

@@ -15,7 +15,7 @@ from pyhudi.errors import CorruptData, FileMissing, HudiError, NotBuilt, Unsuppo
 from pyhudi.filegroup.file_index import FileIndex, storage_index
 from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
 from pyhudi.filegroup.names import parse_file
-from pyhudi.metadata.committed_logs import groups_of_rows
+from pyhudi.metadata.committed_files import groups_of_rows
 from pyhudi.metadata.file_listing import read_files
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
 from pyhudi.metadata.names import MetadataPartition

@@ -5,7 +5,7 @@ A new capability adds a file here with its verbs, and a line for each to `VERBS`
 
 from typing import Final
 
-from tests.lives.verbs.indexing import CreateIndex, DropIndex, LoseLog, RepairIndex, RunIndexing
+from tests.lives.verbs.indexing import CreateIndex, DropIndex, LoseFile, RepairIndex, RunIndexing
 from tests.lives.verbs.meeting import Beside, ByOldHandle, Dying
 from tests.lives.verbs.recovery import (
     DeleteSavepoint,
@@ -86,5 +86,5 @@ VERBS: Final[dict[type[Step], int]] = {
 }
 """How often each is drawn, beside the others."""
 
-INDEXING: Final[dict[type[Step], int]] = {CreateIndex: 12, DropIndex: 3, RunIndexing: 4, RepairIndex: 1, LoseLog: 2}
+INDEXING: Final[dict[type[Step], int]] = {CreateIndex: 12, DropIndex: 3, RunIndexing: 4, RepairIndex: 1, LoseFile: 2}
 """The same of tables that may have indexes."""

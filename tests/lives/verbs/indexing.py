@@ -17,6 +17,7 @@ from tests.lives.world import World, Wrong
 from pyhudi.errors import CorruptData, HudiError, InvalidInput, NotBuilt, WriteConflict
 from pyhudi.metadata.names import SECONDARY_PREFIX
 from pyhudi.metadata.secondary_keys import can_index
+from pyhudi.metadata.table.logs import empty_group_log
 from pyhudi.metadata.table.upkeep import planned_partitions
 from pyhudi.state.properties_file import open_state
 from pyhudi.table import Table
@@ -192,18 +193,23 @@ class RepairIndex(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class LoseLog(Step):
-    """Lose a log of an index of rows: reads do without, a write may refuse, `check` says so, `repair` helps."""
+class LoseFile(Step):
+    """Lose a file of an index of rows: reads do without, a write may refuse, `check` says so, `repair` helps."""
 
     partition: str = RECORD
     left: int | None = None
     """How much is left of it, as the end of a slice; None where it is gone."""
     meanwhile: Upsert = field(default_factory=Upsert)
+    is_base: bool = False
+    """Whether it is a base file, of a compaction, or a log."""
 
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self | None:
         found = sorted(one for one in ready(world) if is_of_rows(one))
-        return cls(chance.choice(found), chance.choice((None, 0, -1)), Upsert.draw(chance, world)) if found else None
+        if not found:
+            return None
+        left, is_base = chance.choice((None, 0, -1)), chance.random() < 0.3
+        return cls(chance.choice(found), left, Upsert.draw(chance, world), is_base)
 
     def fits(self, world: World) -> bool:
         """Before version 8 the name of a log does not say whether its commit is on the timeline."""
@@ -222,18 +228,20 @@ class LoseLog(Step):
         self._read(world)
         problems = world.table.check().problems.to_pylist()
         if self.partition not in {one["repair"] for one in problems}:
-            raise Wrong(f"check() says {problems}, and a log of {self.partition} is gone")
+            raise Wrong(f"check() says {problems}, and a file of {self.partition} is gone")
         world.table.repair(self.partition, options=world.setting.options)
 
     def _lose(self, world: World) -> bool:
-        """Return whether there was a log with entries: of a commit that counts, and not the first of a new group."""
+        """Return whether there was one that has entries, of a commit that counts and did not build the index."""
         told = told_by(world)
         assert told is not None
         slices = told.file_groups(self.partition)
-        logs = [one for some in slices for one in some.logs if told.is_valid(one.instant) and one.instant > _BUILDS]
-        if not logs:
+        logs = [one for some in slices for one in some.logs if told.is_valid(one.instant)]
+        files = [some.base for some in slices if some.base is not None] if self.is_base else logs
+        files = [one for one in files if one.instant > _BUILDS and one.size_bytes > len(empty_group_log(one.instant))]
+        if not files:
             return False
-        newest = max(logs, key=lambda one: (one.instant, one.path))
+        newest = max(files, key=lambda one: (one.instant, one.path))
         storage, data = told.state.storage, told.state.storage.get(newest.path)
         storage.delete(newest.path)
         if self.left is not None:
@@ -249,7 +257,10 @@ class LoseLog(Step):
                 require_chosen(world, Where(column, "=", value))
 
     def call(self) -> str:
-        return f"<of the newest log of {self.partition}, {self.left} is left>; {self.meanwhile.call()}; check; repair"
+        kind = "base file" if self.is_base else "log"
+        return (
+            f"<of the newest {kind} of {self.partition}, {self.left} is left>; {self.meanwhile.call()}; check; repair"
+        )
 
 
 def is_of_rows(partition: str) -> bool:

@@ -1,4 +1,4 @@
-"""A log of an index of rows that is gone or cut off hides no row and lets no key come twice."""
+"""A file of an index of rows that is gone or cut off hides no row and lets no key come twice."""
 
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder, trip, trips
@@ -65,6 +65,28 @@ def test_no_row_is_hidden_and_no_key_comes_twice(version, left, caplog):
     table.repair("record_index", options=OPTIONS)
     table.upsert(trips(trip("d", ts=9)), options=BY_INDEX)
     assert sorted(table.scan(["uuid"]).to_arrow()["uuid"].to_pylist()) == ["a", "b", "c", "d"]
+    assert table.check().ok
+
+
+@pytest.mark.parametrize("left", [None, 0, -1], ids=["gone", "empty", "cut off"])
+@pytest.mark.parametrize("is_compacted", [False, True], ids=["built", "compacted"])
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_base_file_is_missed_too(version, is_compacted, left, caplog):
+    """That of the build, and that of a compaction, whose logs and former base file are cleaned away."""
+    table = indexed(version)
+    for ts in range(2, 9 if is_compacted else 2):
+        table.upsert(trips(trip("a", ts=ts)), options={**OPTIONS, "hoodie.metadata.compact.max.delta.commits": 1})
+    table.upsert(trips(trip("e")), options=OPTIONS)
+    storage = metadata_of(table).state.storage
+    bases = [one.path for one in storage.list("record_index") if one.path.endswith(".hfile")]
+    shorten(storage, max(bases, key=lambda path: path.rpartition("_")[2]), left)
+    assert table.lookup(["a", "b", "c", "d", "e"]).num_rows == 5
+    assert "table.repair('record_index')" in caplog.text
+    assert wrong(table) == {"record_index"}
+    with pytest.raises(CorruptData):
+        table.upsert(trips(trip("d", ts=9)), options=BY_INDEX)
+    table.repair("record_index", options=OPTIONS)
+    assert table.upsert(trips(trip("d", ts=9)), options=BY_INDEX).updated == 1
     assert table.check().ok
 
 
