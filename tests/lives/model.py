@@ -51,7 +51,7 @@ class Moment:
     rows: dict[Place, Stored]
     graves: dict[Place, Order]
     hidden: dict[Place, Stored]
-    beaten: dict[Place, Stored | None]
+    beaten: dict[Place, Answers]
     schema: pa.Schema
     may_be_expired: bool = False
     is_unknown: bool = False
@@ -68,9 +68,9 @@ class Model:
     """The ordering values of what deletes took that may still lie in logs."""
     hidden: dict[Place, Stored] = field(default_factory=dict)
     """Rows out of sight behind deletes with greater ordering values, until a compaction."""
-    beaten: dict[Place, Stored | None] = field(default_factory=dict)
-    """Rows out of sight behind older ones with greater ordering values, which a compaction may part them from; None: a
-    delete.
+    beaten: dict[Place, Answers] = field(default_factory=dict)
+    """Rows out of sight behind an older one with a greater ordering value, oldest first, which a compaction may part
+    them from; None: a delete.
     """
     doubts: dict[Place, Answers] = field(default_factory=dict)
     schema: pa.Schema = field(init=False)
@@ -321,20 +321,21 @@ class Model:
 
     def settle(self, place: Place, said: Stored | None) -> None:
         """Take what the table says where two answers were open."""
-        answers = self.doubts.pop(place)
-        if place in self.beaten and self.beaten[place] is answers[1] and said is not answers[0]:
+        answers, beaten = self.doubts.pop(place), self.beaten.get(place, ())
+        late = tuple(one for one in answers[1:] if not any(one is other for other in beaten))
+        if not late and said is not answers[0]:
             self._part_in_the_past(place, answers[0], said)
         if said is None and answers[0] is not None:
             self._bury(place)
         elif said is None:
             self.rows.pop(place, None)
-            [late] = [one for one in answers if one is not None]
-            self._hide(place, late)
+            [hidden] = [one for one in answers if one is not None]
+            self._hide(place, hidden)
         else:
             self.rows[place] = said
             self.hidden.pop(place, None)
             if said is answers[0] and self._is_open_in_logs():
-                self.beaten[place] = answers[1]
+                self.beaten[place] = (*beaten, *late)
         self.lost += [(one.number, place) for one in answers if one is not None and one is not said]
         for moment in self.moments[self.settled_from :]:
             if moment.number == self.number:
@@ -380,7 +381,7 @@ class Model:
                 self.doubts.setdefault(place, (None, stored))
         for place, beaten in self.beaten.items():
             if place in self.rows:
-                self.doubts.setdefault(place, (self.rows[place], beaten))
+                self.doubts.setdefault(place, (self.rows[place], *beaten))
 
     def compact_all(self) -> None:
         """No logs are left, and no deletes in them."""
