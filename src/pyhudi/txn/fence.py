@@ -204,7 +204,7 @@ def _decided_by(state: TableState, fence: Fence, target: InstantTime) -> str | N
 def _published(said: Mapping[str, str]) -> InstantTime | None:
     """Return which instant a slot commits; None for a rollback."""
     instant = parse_name(said.get("publish", ""))
-    return instant and instant.requested_time
+    return None if instant is None else instant.requested_time
 
 
 def fence_declaration(settings: Settings) -> dict[str, str]:
