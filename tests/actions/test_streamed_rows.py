@@ -5,18 +5,36 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder
 
 import pyhudi
 from pyhudi.actions.bulk_insert import SortMode
 from pyhudi.errors import HudiError, InvalidInput
+from pyhudi.kernels.mergers import register_merger
+from pyhudi.tasks import write
+from pyhudi.tasks.write import RowsKind
 
 MEMORY = {"pyhudi.memory.bytes": 1 << 20}
 OPTIONS = {**MEMORY, **TINY_FILTERS}
 SCHEMA = pa.schema([("uuid", pa.string()), ("ts", pa.int64()), ("city", pa.string()), ("note", pa.string())])
 ROWS = 3_000
 NOTE = "n" * 400
+MERGER = "2a6f0f5e-7a0b-4c33-9d11-5f2b8c1e7a02"
+MODEL = "org.apache.hudi.common.model."
+FILLS = {
+    "greatest ts": {"hoodie.datasource.write.payload.class": MODEL + "PartialUpdateAvroPayload"},
+    "last": {"hoodie.datasource.write.payload.class": MODEL + "OverwriteNonDefaultsWithLatestAvroPayload"},
+    "merger": {"hoodie.write.record.merge.mode": "CUSTOM", "hoodie.write.record.merge.strategy.id": MERGER},
+}
+"""How rows of one key become one row."""
+
+
+def first_note(older, newer):
+    """Keep the first note, and add up the rest."""
+    kept = pc.coalesce(older["note"], newer["note"])
+    return pa.table({"note": kept, "ts": pc.add(older["ts"], newer["ts"])})
 
 
 def batches(ts=1, start=0, count=ROWS, step=100):
@@ -150,7 +168,7 @@ def test_a_stream_of_floats_is_looked_at_whole_before_it_is_written(half):
     def floats():
         for batch in batches(start=100):
             ts = pa.array([float(value) for value in range(len(batch))])
-            yield batch.set_column(1, "ts", pa.compute.add(ts, half))
+            yield batch.set_column(1, "ts", pc.add(ts, half))
 
     if half:
         with pytest.raises(HudiError, match="ts"):
@@ -167,6 +185,62 @@ def test_the_bucket_index_takes_streams_too():
     rows = read(table, "uuid", "ts")
     assert rows.num_rows == ROWS
     assert set(rows["ts"].to_pylist()) == {2}
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Count the buckets whose rows wait on disk."""
+    made = []
+    original = write._write_many
+
+    def counted(*said, kind, memory):
+        made.append(kind)
+        return original(*said, kind=kind, memory=memory)
+
+    monkeypatch.setattr(write, "_write_many", counted)
+    return made
+
+
+def test_an_insert_of_a_stream_into_logs_goes_by_in_parts(many):
+    options = {**OPTIONS, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 2}
+    table = TableBuilder("mor").create(SCHEMA, options=options)
+    table.upsert(given("reader", count=300), options=options)
+    assert table.insert(given("reader", start=1_000, count=2 * ROWS), options=options).inserted == 2 * ROWS
+    assert many.count(RowsKind.INSERT) == 4, "two buckets of two partitions"
+    assert len(read(table, "uuid")["uuid"].unique()) == table.count() == 2 * ROWS + 300
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+@pytest.mark.parametrize(
+    ("how", "index"),
+    [(how, index) for how in FILLS for index in ("SIMPLE", "GLOBAL_SIMPLE", "BUCKET")][:-2] + [("merger", "BUCKET")],
+)
+def test_rows_of_a_stream_fill_each_other_as_rows_in_memory_do(many, kind, index, how):
+    """Keys come up to four times, also stored ones, with nulls, deletes and ties."""
+    register_merger(MERGER, first_note)
+    chance = np.random.default_rng(5)
+    schema = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
+
+    def rows(count, keys):
+        numbers = chance.integers(0, keys, count)
+        notes = [None if chance.random() < 0.4 else f"{place:04}" * 100 for place in range(count)]
+        cities = pa.array(["sf" if number % 3 else "oslo" for number in numbers])
+        deletes = pa.array(chance.random(count) < 0.1)
+        ts = pa.array(chance.integers(0, 4, count))
+        return pa.table([[f"k{number:05}" for number in numbers], ts, cities, notes, deletes], schema=schema)
+
+    options = {**TINY_FILTERS, "hoodie.index.type": index, "hoodie.bucket.index.num.buckets": 1}
+    stored, changes = rows(1_000, 700), rows(5_000, 2_000)
+    found = []
+    for is_stream in (False, True):
+        table = TableBuilder(kind).create(SCHEMA, options={**options, **FILLS[how]})
+        table.upsert(stored, options=options)
+        given, memory = (changes.to_reader(100), MEMORY) if is_stream else (changes, {})
+        table.upsert(given, options={**options, **memory})
+        found.append(read(table, "uuid", "ts", "city", "note").sort_by("uuid"))
+        assert bool(many) == is_stream
+    assert found[0].equals(found[1])
+    assert found[0]["note"].null_count
 
 
 def test_a_wrong_row_of_a_stream_commits_nothing(table):

@@ -60,6 +60,14 @@ WRITES = {
     "keys are looked up everywhere": "how = {'hoodie.index.type': 'GLOBAL_SIMPLE'}; t = table(**how)\n"
     "t.bulk_insert(batches(0, 5_000, cities=3), options=how)\n"
     "grown(lambda: t.upsert(batches(ts=2, cities=3), options=OPTIONS | how))",
+    "rows go to logs": "how = {'hoodie.index.type': 'BUCKET', 'hoodie.bucket.index.num.buckets': 1}\n"
+    "t = pyhudi.create_table(sys.argv[1], SCHEMA, record_key=['uuid'], table_type='mor', options=how)\n"
+    "t.upsert(batches(0, 1_000), options=how); grown(lambda: t.insert(batches(1_000, 149_000), options=OPTIONS | how))",
+    "rows fill each other": "how = {'hoodie.datasource.write.payload.class':"
+    " 'org.apache.hudi.common.model.PartialUpdateAvroPayload'}; t = table(**how)\n"
+    "t.insert(batches(0, 5_000), options=how)\n"
+    "given = lambda: (one for ts in (2, 3) for one in batches(ts=ts, count=ROWS // 2))\n"
+    "grown(lambda: t.upsert(given(), options=OPTIONS))",
     "a scanner is read": "import pyarrow.dataset as ds; t = table()\n"
     "pa.parquet.write_table(pa.Table.from_batches(batches()), sys.argv[1] + '.parquet', row_group_size=5_000)\n"
     "quiet = ds.ParquetFragmentScanOptions(pre_buffer=False)\n"

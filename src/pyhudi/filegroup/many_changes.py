@@ -29,6 +29,16 @@ class RowsOnDisk:
         self._places: list[SpilledBatch] = []
         self._ends: list[int] = [0]
 
+    @property
+    def count(self) -> int:
+        """Return how many there are."""
+        return self._ends[-1]
+
+    @property
+    def size_bytes(self) -> int:
+        """Return about what all of them take in memory."""
+        return sum(place.size_bytes for place in self._places)
+
     def add(self, batch: pa.RecordBatch) -> None:
         """Write rows."""
         self._places.append(self._batches.add(batch))

@@ -308,6 +308,7 @@ def _merge_many(
     tally: Tally,
     state: _MergeState,
 ) -> Iterator[pa.RecordBatch]:
+    rules = replace(spec.merge, marks_filled=True)
     for batch in batches:
         keys = record_keys_of(batch, spec.layout)
         met = changes.meet(keys)
@@ -315,8 +316,8 @@ def _merge_many(
             yield batch
             continue
         some = changes.take(met)
-        updates = probe(some.rows, some.keys, some.is_delete, spec.merge, unordered=some.is_unordered)
-        merged = merge_batch(batch, keys, updates.laid_out(laid_out(some.rows)), spec.merge)
+        updates = probe(some.rows, some.keys, some.is_delete, rules, unordered=some.is_unordered)
+        merged = merge_batch(batch, keys, updates.laid_out(laid_out(some.rows)), rules)
         state.seen[met] = True
         tally.updates += merged.updated_count
         tally.deletes += merged.deleted_count

@@ -5,7 +5,7 @@ rows at a time, or what memory is for where these are more. Start at `write_buck
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
@@ -31,7 +31,7 @@ from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.fold import fold
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows, newer_rows
 from pyhudi.kernels.order import sort_rows
-from pyhudi.kernels.rules import Bools, Fill, LogRule
+from pyhudi.kernels.rules import Bools, Fill, Indices, LogRule
 from pyhudi.storage.api import Storage
 from pyhudi.tasks.at_once import MOST_BYTES, Portion, done_at_once
 from pyhudi.tasks.sink import gives_ordering, slice_of, with_inserts, write_changes
@@ -50,6 +50,8 @@ __all__ = [
 
 _DECODED: Final = 4
 """How many times as large a stored file's rows are in memory, roughly."""
+_MADE_ROWS: Final = 10_000
+"""Rows that are made of several are put on disk so many at a time."""
 
 
 class RowsKind(StrEnum):
@@ -83,7 +85,7 @@ def write_buckets(
            -> one WRITE_STATUS row a file.
     """
     spec = spec.with_threads(attempt.threads)
-    memory = None if sort_columns or not _can_wait(spec, kind) else attempt.memory
+    memory = None if sort_columns or kind is RowsKind.DELETE else attempt.memory
 
     def portions() -> Iterator[Portion[list[WriteStatus]]]:
         for bucket, run in groupby(bucket_runs(batches), key=lambda one: one[0]):
@@ -105,12 +107,6 @@ def write_buckets(
             yield Portion(size_bytes=bucket_bytes(file, rows.nbytes), work=work)
 
     return written(portions(), attempt)
-
-
-def _can_wait(spec: WriteSpec, kind: RowsKind) -> bool:
-    """Return whether rows may be on disk while they are chosen by narrow columns: none is made of several."""
-    is_plain = spec.merge.fill is Fill.NOTHING and spec.merge.merger is None
-    return kind in {RowsKind.UPSERT, RowsKind.INSERT_ONE} and is_plain
 
 
 def _until(parts: Iterator[pa.RecordBatch], most_bytes: float) -> Iterator[pa.RecordBatch]:
@@ -147,46 +143,118 @@ def _write_many(
     memory: RowsMemory,
 ) -> list[WriteStatus]:
     """Write one bucket's rows to its file group as `write_bucket` does, where they are more than memory is for."""
+    if kind is RowsKind.INSERT:  # into logs: a base file reads them as it is written
+        some = _of_size(without_deletes(parts, spec.merge), memory.rows_bytes)
+        return _logged(storage, spec, file, (RowChanges.of_rows(rows, rows.column(KEY)) for rows in some), are_new=True)
     is_insert = kind is RowsKind.INSERT_ONE
-    changes = _chosen(spec.merge, parts, memory)
+    changes = _chosen(spec.merge, parts, kind, memory)
     if is_insert or not file.is_as_tagged:
         changes = replace(changes, positions=None)
     kept = ~changes.is_delete
     if file.sink is Sink.LOG:
-        statuses, count = list[WriteStatus](), 0
-        for some in changes.parts(kept if is_insert else np.ones_like(kept)):
-            statuses += append_changes(storage, spec, file, some, earlier=statuses)
-            count += len(some.keys)
-        return with_inserts(statuses, count) if is_insert else statuses or [unwritten(file)]
+        chosen = changes.parts(kept if is_insert else np.ones_like(kept))
+        return _logged(storage, spec, file, chosen, are_new=is_insert)
     if is_insert or file.base is None:
         return _added(storage, spec, file, (some.rows for some in changes.parts(kept)))
     return [merge_many_changes(storage, spec, file, changes)]
 
 
-def _chosen(merge: MergeSpec, parts: Iterator[pa.RecordBatch], memory: RowsMemory) -> ManyChanges:
-    """Put rows on disk, and choose one of each key by narrow columns."""
+def _logged(
+    storage: Storage, spec: WriteSpec, file: FileTask, parts: Iterator[RowChanges], *, are_new: bool
+) -> list[WriteStatus]:
+    """Append changes that come in parts to logs."""
+    statuses, count = list[WriteStatus](), 0
+    for some in parts:
+        statuses += append_changes(storage, spec, file, some, earlier=statuses)
+        count += len(some.keys)
+    statuses = statuses or [unwritten(file)]
+    return with_inserts(statuses, count) if are_new else statuses
+
+
+def _of_size(parts: Iterator[pa.Table], size_bytes: int) -> Iterator[pa.Table]:
+    """Put neighbours together until they take so much."""
+    held: list[pa.Table] = []
+    for part in parts:
+        held.append(part)
+        if sum(one.nbytes for one in held) > size_bytes:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _chosen(
+    merge: MergeSpec, parts: Iterator[pa.RecordBatch], kind: RowsKind, memory: RowsMemory
+) -> ManyChanges:
+    """Put rows on disk, and choose one of each key by narrow columns; where rows fill each other, make one of them."""
     first = next(parts)
     wanted = {KEY, IS_MOVED, BASE_ROW, *merge.ordering, *DELETE_COLUMNS, merge.delete_field}
     names = [name for name in first.schema.names if name in wanted]
     rows, narrow = RowsOnDisk(first.schema, memory.spill_directory), list[pa.Table]()
     for part in chain([first], parts):
         rows.add(part)
-        narrow.append(pa.table({name: apart(part.column(name)) for name in names}))
+        narrow.append(_narrow(part, names))
     table = pa.concat_tables(narrow)
-    moved = table.column(IS_MOVED).to_numpy().astype(np.bool_)
-    deletes = deleted_rows(table, merge) | moved
-    kept = newer_rows(table.column(KEY), _ordering_values(table, merge), deletes, keeps_first=merge.keeps_first)
-    numbers = np.arange(table.num_rows, dtype=np.int64) if kept is None else kept
-    positions = _base_rows(table)
+    deletes = deleted_rows(table, merge) | _moved(table)
+    if _makes_rows(merge, kind):
+        numbers, made, deletes = _folded(rows, table, deletes, merge, memory)
+        table = pa.concat_tables([table.take(pa.array(numbers)), made.select(names)])
+        numbers = np.append(numbers, np.arange(rows.count - made.num_rows, rows.count))
+    else:
+        kept = newer_rows(table.column(KEY), _ordering_values(table, merge), deletes, keeps_first=merge.keeps_first)
+        numbers = np.arange(table.num_rows, dtype=np.int64) if kept is None else kept
+        table, deletes = table.take(pa.array(numbers)), deletes[numbers]
     return ManyChanges(
-        keys=table.column(KEY).take(pa.array(numbers)).combine_chunks(),
-        is_delete=deletes[numbers],
-        is_unordered=moved[numbers],
+        keys=table.column(KEY).combine_chunks(),
+        is_delete=deletes,
+        is_unordered=_moved(table),
         rows=rows,
         numbers=numbers,
-        positions=None if positions is None else positions[numbers],
+        positions=_base_rows(table),
         most_bytes=memory.rows_bytes,
     )
+
+
+def _folded(
+    rows: RowsOnDisk, narrow: pa.Table, deletes: Bools, merge: MergeSpec, memory: RowsMemory
+) -> tuple[Indices, pa.Table, Bools]:
+    """Make one row of those of one key, and put it behind the others.
+
+    Returns the numbers of the rows that stay as they are, the narrow columns of those that are made, and which of all
+    of these delete. Cost: of rows whose keys come several times, as many as memory is for together.
+    """
+    codes = narrow.column(KEY).combine_chunks().dictionary_encode().indices.to_numpy()
+    is_one_of_several = np.bincount(codes)[codes] > 1
+    alone, several = np.flatnonzero(~is_one_of_several), np.flatnonzero(is_one_of_several)
+    rounds = 1 + rows.size_bytes * len(several) // (len(codes) * memory.rows_bytes)
+    made, gone = [narrow.slice(0, 0)], [deletes[alone]]
+    for number in range(rounds):
+        some = several[codes[several] % rounds == number]
+        if not len(some):
+            continue
+        given = pa.Table.from_batches(list(rows.take(some)), schema=rows.schema)
+        ones, of_ones = _filled(given, deletes[some], merge)
+        for batch in ones.cast(rows.schema).to_batches(max_chunksize=_MADE_ROWS):
+            rows.add(batch)
+            made.append(_narrow(batch, narrow.column_names))
+        gone.append(of_ones)
+    return alone, pa.concat_tables(made), np.concatenate(gone)
+
+
+def _narrow(batch: pa.RecordBatch, names: Sequence[str]) -> pa.Table:
+    """Return some columns, without holding the others."""
+    return pa.table({name: apart(batch.column(name)) for name in names})
+
+
+def _makes_rows(merge: MergeSpec, kind: RowsKind) -> bool:
+    """Return whether rows of one key become a row that none of them is."""
+    is_filled = merge.fill is not Fill.NOTHING and kind is RowsKind.UPSERT
+    return is_filled or (merge.merger is not None and kind in {RowsKind.UPSERT, RowsKind.INSERT_ONE})
+
+
+def _moved(rows: pa.Table) -> Bools:
+    flags: Bools = rows.column(IS_MOVED).to_numpy().astype(np.bool_)
+    return flags
 
 
 def _streamed(
@@ -225,12 +293,11 @@ def write_bucket(
     """Write one bucket's rows to its file group: one status a file."""
     if kind is RowsKind.DELETE and reads is not None and _looks_at_rows(spec, file):
         return _delete_stored(storage, spec, file, rows, reads)
-    moved = rows.column(IS_MOVED).to_numpy().astype(np.bool_)
+    moved = _moved(rows)
     deletes = deleted_rows(rows, spec.merge) | moved | (kind is RowsKind.DELETE)
-    is_folded = kind is RowsKind.UPSERT and spec.merge.fill is not Fill.NOTHING
-    if is_folded or (spec.merge.merger is not None and kind in {RowsKind.UPSERT, RowsKind.INSERT_ONE}):
+    if _makes_rows(spec.merge, kind):
         rows, deletes = _filled(rows, deletes, spec.merge)
-        moved = rows.column(IS_MOVED).to_numpy().astype(np.bool_)
+        moved = _moved(rows)
     elif kind is not RowsKind.INSERT:
         ordering = () if kind is RowsKind.DELETE else _ordering_values(rows, spec.merge)
         kept = newer_rows(rows.column(KEY), ordering, deletes, keeps_first=spec.merge.keeps_first)
