@@ -213,7 +213,12 @@ def test_an_insert_of_a_stream_into_logs_goes_by_in_parts(many):
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize(
     ("how", "index"),
-    [(how, index) for how in FILLS for index in ("SIMPLE", "GLOBAL_SIMPLE", "BUCKET")][:-2] + [("merger", "BUCKET")],
+    [
+        (how, index)
+        for how in FILLS
+        for index in ("SIMPLE", "GLOBAL_SIMPLE", "BUCKET")
+        if (how, index) != ("merger", "GLOBAL_SIMPLE")  # not built
+    ],
 )
 def test_rows_of_a_stream_fill_each_other_as_rows_in_memory_do(many, kind, index, how):
     """Keys come up to four times, also stored ones, with nulls, deletes and ties."""

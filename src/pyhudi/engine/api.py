@@ -76,6 +76,8 @@ _MEMORY_SHARE = 4
 """Rows are there as they came, gathered, with their meta columns, and encoded."""
 _TASK_BYTES = 256 << 20
 """What a task takes that writes a large file: a row group, encoded, too, or some batches of a stored file."""
+_KEY_COPIES = 3
+"""Keys of a file are there as they came, as they are told apart, and those of them that stay."""
 _LEAST_MEMORY_BYTES = 1 << 20
 _MOST_TOGETHER_BYTES = 2**31 - (64 << 20)
 """Of rows in memory, however much of it there is: the text of one Arrow array takes no more."""
@@ -163,10 +165,9 @@ class RowsMemory:
         """Return how many bytes of keys are held at once."""
         return min(self.max_bytes // 2, _MOST_TOGETHER_BYTES)
 
-    @property
-    def most_tasks(self) -> int:
-        """Return how many tasks may write files at once."""
-        return max(1, self.max_bytes // _TASK_BYTES)
+    def most_tasks(self, keys_bytes: int) -> int:
+        """Return how many tasks may write files at once, of which the largest has so many bytes of keys."""
+        return max(1, self.max_bytes // (_TASK_BYTES + _KEY_COPIES * keys_bytes))
 
     def shared(self, count: int) -> "RowsMemory":
         """Return the part of one of so many that share it, and not less than the least."""

@@ -338,7 +338,7 @@ class LocalEngine:
         """Run a function over each task's rows, which its thread gathers."""
         tasks_at_once = min(self._threads, max(1, frame.tasks_count))
         if isinstance(frame, RoutedSpool):
-            tasks_at_once = min(tasks_at_once, frame.spool.memory.most_tasks)
+            tasks_at_once = min(tasks_at_once, frame.spool.memory.most_tasks(frame.bucket_keys_bytes))
         free = self._threads // tasks_at_once
         # Tasks that are no more than threads have one file each.
         files_at_once = FILES_AT_ONCE if 1 < self._threads < frame.tasks_count else 1

@@ -4,7 +4,7 @@ A part of a stream is gathered in memory, put in order of its partitions and wri
 order in which they came. Only the local engine looks in here. Start at `SpooledFrame`.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -211,6 +211,14 @@ class RoutedSpool:
     def tasks_count(self) -> int:
         """Count the tasks."""
         return max(self.task_of_bucket, default=-1) + 1
+
+    @property
+    def bucket_keys_bytes(self) -> int:
+        """Return about what KEY, PARTITION and ORDER of the largest bucket take."""
+        counts, of_group = Counter[int](), self.spool.counts
+        for one in self.parts:
+            counts[one.bucket] += (of_group[one.group] if one.end is None else one.end) - one.start
+        return self.spool.keys_bytes * max(counts.values(), default=0) // max(1, sum(of_group.values()))
 
     def resident(self) -> LocalFrame:
         """Return all rows in memory."""

@@ -83,13 +83,14 @@ class ManyChanges:
         """Return some changes, ascending, with their rows."""
         return self._with(which, list(self.rows.take(self.numbers[which])))
 
-    def parts(self, which: Bools) -> Iterator[RowChanges]:
-        """Yield those of the changes that are chosen, in their order, as many as memory is for together."""
+    def parts(self, which: Bools, most_bytes: int | None = None) -> Iterator[RowChanges]:
+        """Yield those of the changes that are chosen, in their order, so many together, or as many as memory is for."""
+        most_bytes = most_bytes or self.most_bytes
         chosen, held, held_bytes, first = np.flatnonzero(which), list[pa.RecordBatch](), 0, 0
         for batch in self.rows.take(self.numbers[chosen]):
             held.append(batch)
             held_bytes += batch.nbytes
-            if held_bytes > self.most_bytes:
+            if held_bytes > most_bytes:
                 count = sum(one.num_rows for one in held)
                 yield self._with(chosen[first : first + count], held)
                 held, held_bytes, first = [], 0, first + count

@@ -57,6 +57,10 @@ class WriteSpec:
         """Allow a task to read and write the columns of its files with several threads."""
         return replace(self, parquet=replace(self.parquet, threads=threads))
 
+    def with_row_groups(self, most_bytes: int) -> "WriteSpec":
+        """Hold back row groups that would take more memory."""
+        return replace(self, parquet=replace(self.parquet, block_bytes=min(self.parquet.block_bytes, most_bytes)))
+
 
 class Sink(StrEnum):
     """Where the changes of a file group go."""

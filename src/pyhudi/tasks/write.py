@@ -50,6 +50,8 @@ __all__ = [
 
 _DECODED: Final = 4
 """How many times as large a stored file's rows are in memory, roughly."""
+_PARTS: Final = 4
+"""Rows that go to a base file are laid out, and gathered by its writer, so many parts of what is held at a time."""
 _MADE_ROWS: Final = 10_000
 """Rows that are made of several are put on disk so many at a time."""
 
@@ -85,6 +87,7 @@ def write_buckets(
            -> one WRITE_STATUS row a file.
     """
     spec = spec.with_threads(attempt.threads)
+    spec = spec if attempt.memory is None else spec.with_row_groups(attempt.memory.rows_bytes)
     memory = None if sort_columns or kind is RowsKind.DELETE else attempt.memory
 
     def portions() -> Iterator[Portion[list[WriteStatus]]]:
@@ -152,7 +155,7 @@ def _write_many(
         changes = replace(changes, positions=None)
     kept = ~changes.is_delete
     if file.sink is Sink.LOG:
-        chosen = changes.parts(kept if is_insert else np.ones_like(kept))
+        chosen = changes.parts(kept if is_insert else np.ones_like(kept), memory.rows_bytes)
         return _logged(storage, spec, file, chosen, are_new=is_insert)
     if is_insert or file.base is None:
         return _added(storage, spec, file, (some.rows for some in changes.parts(kept)))
@@ -183,9 +186,7 @@ def _of_size(parts: Iterator[pa.Table], size_bytes: int) -> Iterator[pa.Table]:
         yield pa.concat_tables(held)
 
 
-def _chosen(
-    merge: MergeSpec, parts: Iterator[pa.RecordBatch], kind: RowsKind, memory: RowsMemory
-) -> ManyChanges:
+def _chosen(merge: MergeSpec, parts: Iterator[pa.RecordBatch], kind: RowsKind, memory: RowsMemory) -> ManyChanges:
     """Put rows on disk, and choose one of each key by narrow columns; where rows fill each other, make one of them."""
     first = next(parts)
     wanted = {KEY, IS_MOVED, BASE_ROW, *merge.ordering, *DELETE_COLUMNS, merge.delete_field}
@@ -203,7 +204,8 @@ def _chosen(
     else:
         kept = newer_rows(table.column(KEY), _ordering_values(table, merge), deletes, keeps_first=merge.keeps_first)
         numbers = np.arange(table.num_rows, dtype=np.int64) if kept is None else kept
-        table, deletes = table.take(pa.array(numbers)), deletes[numbers]
+        if kept is not None:
+            table, deletes = table.take(pa.array(numbers)), deletes[numbers]
     return ManyChanges(
         keys=table.column(KEY).combine_chunks(),
         is_delete=deletes,
@@ -211,7 +213,7 @@ def _chosen(
         rows=rows,
         numbers=numbers,
         positions=_base_rows(table),
-        most_bytes=memory.rows_bytes,
+        most_bytes=max(1, memory.rows_bytes // _PARTS),
     )
 
 
