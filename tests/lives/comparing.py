@@ -199,6 +199,8 @@ def require_pinned(world: World, chance: Random) -> None:
     moments = {one.instant: one for one in world.model.moments}
     for pinned in world.pins:
         moment, read = moments.get(pinned.table.instant), f"a pin of {pinned.table.instant} reads"
+        if moment is not None and moment.completion != pinned.completion:
+            moment = None
         if moment is not None and moment.is_unknown:
             continue
         try:

@@ -37,6 +37,8 @@ class Pin:
     """A moment that is read for some time."""
 
     table: PinnedTable
+    completion: str
+    """Of the commit: a service that is run again after a rollback has its instant."""
     until_ms: int
     held: AbstractContextManager[PinnedTable]
     """Ends when it is left, or with its process."""

@@ -228,6 +228,20 @@ def test_a_plan_waits_for_the_metadata_table_that_a_write_has_dropped(world):
     require_exact(table)
 
 
+def test_an_index_is_built_without_what_else_is_planned(world):
+    table = world.copy().table()
+    table.create_index("record_index", options=ONE_GROUP)
+    table.create_index("secondary", "rider", schedule=True)
+    create(table)
+    assert states(table).get("x") == "ready"
+    assert table.inspect.pending().num_rows == 1
+    table.upsert([trip("k0", "a", ts=6)], options={**OPTIONS, "hoodie.metadata.enable": False})
+    with pytest.raises(NotBuilt, match="lacks"):  # of the other one it would be that it rests on what is gone
+        table.create_index("expression", "uuid", expr="lower", name="y")
+    with pytest.raises(InvalidInput, match="rests on another"):
+        table.index()
+
+
 def test_a_record_index_gets_the_file_groups_that_its_rows_ask_for(world):
     table = world.copy().table()
     table.upsert([trip(f"n{at}", "a") for at in range(40)], options=OPTIONS)
@@ -291,12 +305,12 @@ def is_computed_by(table, function):
 def test_the_first_of_two_definitions_of_one_name_is_the_one_that_is_built(world, monkeypatch, at):
     copied, begin, found = world.copy(), getattr(indexes, at), []
 
-    def between(*given):
+    def between(*given, **how):
         monkeypatch.setattr(indexes, at, begin)
         with pytest.raises(InvalidInput, match="defined otherwise") as error:
             copied.table().create_index("expression", "uuid", expr="lower", name="x")
         found.append(error.value)
-        return begin(*given)
+        return begin(*given, **how)
 
     monkeypatch.setattr(indexes, at, between)
     copied.table().create_index("expression", "uuid", expr="upper", name="x", schedule=at == "schedule_service")
@@ -311,14 +325,14 @@ def test_the_first_of_two_definitions_of_one_name_is_the_one_that_is_built(world
 def test_an_index_whose_definition_is_gone_when_it_is_planned_is_not_built(world, monkeypatch):
     copied, begin = world.copy(), indexes.run_service
 
-    def between(*given):
+    def between(*given, **how):
         monkeypatch.setattr(indexes, "run_service", begin)
         copied.table().drop_index("x")
         copied.table().create_index("expression", "uuid", expr="lower", name="x", schedule=True)
         copied.table().index()
         copied.table().drop_index("x")
         indexes._define(given[0], expression("lower"))
-        return begin(*given)
+        return begin(*given, **how)
 
     monkeypatch.setattr(indexes, "run_service", between)
     with pytest.raises(WriteConflict, match="otherwise"):

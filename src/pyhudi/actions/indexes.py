@@ -123,7 +123,7 @@ def create_index(
         scheduled = schedule_service(call, service)
         return _result([] if scheduled is None else [scheduled], done="planned")
     try:
-        return _result(run_service(call, service), done="built")
+        return _result(run_service(call, service, times=()), done="built")
     except (InvalidInput, NotBuilt):
         _take_away(call, (name,))
         raise

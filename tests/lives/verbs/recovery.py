@@ -117,7 +117,9 @@ class PinMoment(Step):
         until_ms = world.env.now_ms() + self.seconds * 1000
         moment = None if self.back == 0 else instant_of(world, self.back)
         held = table.pin(moment, expires_in_s=self.seconds, options=world.setting.options)
-        world.pins.append(Pin(held.__enter__(), until_ms, held))
+        pinned = held.__enter__()
+        done = {one.instant: one.completion for one in world.model.moments}
+        world.pins.append(Pin(pinned, done.get(pinned.instant, ""), until_ms, held))
 
     def refusals(self, world: World) -> tuple[type[HudiError], ...]:
         moment = world.moment(self.back)
