@@ -322,7 +322,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a log of an index that is gone is not missed",
-        (("pyhudi.metadata.committed_files.lost_file", always(None)),),
+        (("pyhudi.metadata.committed_files.lost_index_file", always(None)),),
         is_indexed,
     ),
     Mutant(

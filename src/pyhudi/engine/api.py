@@ -77,7 +77,7 @@ _MEMORY_SHARE = 4
 _TASK_BYTES = 256 << 20
 """What a task takes that writes a large file: a row group, encoded, too, or some batches of a stored file."""
 _KEY_COPIES = 3
-"""Keys of a file are there as they came, as they are told apart, and those of them that stay."""
+"""Keys of a file are there as they came, in a hash table, and those of them that stay."""
 _LEAST_MEMORY_BYTES = 1 << 20
 _MOST_TOGETHER_BYTES = 2**31 - (64 << 20)
 """Of rows in memory, however much of it there is: the text of one Arrow array takes no more."""

@@ -58,7 +58,7 @@ class WriteSpec:
         return replace(self, parquet=replace(self.parquet, threads=threads))
 
     def with_row_groups(self, most_bytes: int) -> "WriteSpec":
-        """Hold back row groups that would take more memory."""
+        """Return the same with row groups that take no more memory."""
         return replace(self, parquet=replace(self.parquet, block_bytes=min(self.parquet.block_bytes, most_bytes)))
 
 

@@ -17,7 +17,7 @@ from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import read_commit_metadata
 from pyhudi.timeline.instant import Action, Instant, InstantTime
 
-__all__ = ["groups_of_rows", "lost_file"]
+__all__ = ["groups_of_rows", "lost_index_file"]
 
 _NEVER: Final = ""
 _LAST: Final = "~"
@@ -33,7 +33,7 @@ def groups_of_rows(table: MetadataTable, partition: str) -> Sequence[FileSlice]:
     Cost:   as `MetadataTable.file_groups`; once a process a small read of each active commit of the metadata table.
     Raises: CorruptData, also naming a file that is gone or shorter than its commit says.
     """
-    lost = lost_file(table, partition)
+    lost = lost_index_file(table, partition)
     if lost is not None:
         raise CorruptData(
             f"a file of an index that a commit of the metadata table names is gone or cut off; build the index anew:"
@@ -43,7 +43,7 @@ def groups_of_rows(table: MetadataTable, partition: str) -> Sequence[FileSlice]:
     return table.file_groups(partition)
 
 
-def lost_file(table: MetadataTable, partition: str) -> str | None:
+def lost_index_file(table: MetadataTable, partition: str) -> str | None:
     """Return the path of a file of an index of rows that is gone or cut off; None where all are whole.
 
     Cost, Raises: as `groups_of_rows`.

@@ -15,6 +15,7 @@ from tests.lives.verbs.writing import Upsert
 from tests.lives.world import World, Wrong
 
 from pyhudi.errors import CorruptData, HudiError, InvalidInput, NotBuilt, WriteConflict
+from pyhudi.filegroup.model import BaseFile, LogFile
 from pyhudi.metadata.names import SECONDARY_PREFIX
 from pyhudi.metadata.secondary_keys import can_index
 from pyhudi.metadata.table.logs import empty_group_log
@@ -238,9 +239,11 @@ class LoseFile(Step):
         told = told_by(world)
         assert told is not None
         slices = told.file_groups(self.partition)
-        logs = [one for some in slices for one in some.logs if told.is_valid(one.instant)]
-        files = [some.base for some in slices if some.base is not None] if self.is_base else logs
-        files = [one for one in files if one.instant > _BUILDS and one.size_bytes > len(empty_group_log(one.instant))]
+        found: list[BaseFile | LogFile] = []
+        for some in slices:
+            found += [some.base] if self.is_base and some.base is not None else []
+            found += [] if self.is_base else [one for one in some.logs if told.is_valid(one.instant)]
+        files = [one for one in found if one.instant > _BUILDS and one.size_bytes > len(empty_group_log(one.instant))]
         if not files:
             return False
         newest = max(files, key=lambda one: (one.instant, one.path))

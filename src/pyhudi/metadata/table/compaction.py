@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyhudi.errors import CorruptData, PreconditionFailed
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import FileSlice, LogFile
-from pyhudi.metadata.committed_files import lost_file
+from pyhudi.metadata.committed_files import lost_index_file
 from pyhudi.metadata.names import group_number
 from pyhudi.metadata.partitions.kinds import kind_of, kinds_of
 from pyhudi.metadata.reader import slice_entries
@@ -157,7 +157,7 @@ def _operations(table: MetadataTable, time: InstantTime) -> list[CompactionOpera
 
 def _is_whole(table: MetadataTable, partition: str) -> bool:
     """Return whether all logs of an index of rows are there: in a base file, nothing would tell of a lost one."""
-    lost = lost_file(table, partition)
+    lost = lost_index_file(table, partition)
     if lost is not None:
         _log.warning("a log is gone or cut off, and its index is not compacted: %s", lost)
     return lost is None

@@ -288,7 +288,7 @@ def _finish(
 
 
 def _give_plan_back(state: TableState, target: InstantTime) -> None:
-    """Make the plan of a service, which stays, one that nobody has begun to run: the next call runs it."""
+    """Return the plan of a service, which stays, to the state before its run: the next call runs it."""
     left = find_instant(load_timeline(state), target)
     if left is not None and left.action in PLANNED_SERVICES and left.state is State.INFLIGHT:
         return_to_requested(state, left)
