@@ -171,6 +171,38 @@ def test_a_log_is_missed_where_the_commit_that_built_its_file_group_is_archived(
 
 
 @pytest.mark.parametrize("version", [8, 9])
+def test_a_log_is_missed_where_the_commit_that_built_its_base_file_is_archived(version):
+    """Another partition of the metadata table is compacted, as this one would not be, and what was before is archived.
+
+    So it was found: seed 4146640122.
+    """
+    table = TableBuilder("cow").create(version=version)
+    table.upsert(trips(trip("a")), options=OPTIONS)
+    table.create_index("record_index", options=OPTIONS)
+    table.upsert(trips(trip("b")), options=OPTIONS)
+    storage, logs = logs_of(table, "record_index")
+    data = shorten(storage, max(logs), None)
+    archive_builds(table, OPTIONS)
+    assert wrong(table) == {"record_index"}
+    assert table.lookup(["a", "b"]).num_rows == 2
+    storage.put(max(logs), data)
+    assert table.check().ok
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_file_group_that_is_made_again_misses_its_only_log(version):
+    """A write that asks no index makes it again: seed 151568."""
+    table = TableBuilder("cow").create(version=version)
+    table.upsert(trips(trip("a", "oslo")), options=BY_PARTITION)
+    storage, logs = logs_of(table, "record_index")
+    for log in logs:
+        storage.delete(log)
+    table.bulk_insert(trips(trip("b", "oslo")), options=BY_PARTITION)
+    assert wrong(table) == {"record_index"}
+    assert table.scan(filter="uuid = 'a'").count() == 1
+
+
+@pytest.mark.parametrize("version", [8, 9])
 def test_a_file_group_whose_only_log_is_gone_is_missed_where_builds_are_archived(version):
     table = TableBuilder("cow").create(version=version)
     archive_builds(table, BY_PARTITION)

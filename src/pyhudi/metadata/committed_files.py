@@ -79,25 +79,29 @@ def _told(table: MetadataTable, partition: str) -> Iterator[tuple[Instant, BaseF
 
 def _is_wanted(table: MetadataTable, file: BaseFile | LogFile, newest: FileSlice | None, commit: Instant) -> bool:
     """Return whether a file is to be in the newest slice of its file group; there may be none of that any more."""
-    if newest is None:
-        return _is_of_build(table, file, commit)
-    if isinstance(file, LogFile):
-        return _is_of_slice(table, file, newest, commit)
-    if newest.base is not None and newest.base.instant > file.instant:
-        return False
     if not table.timeline.layout.logs_name_their_instant:
+        return newest is not None and _is_of_old_slice(file, newest)
+    if newest is None or newest.base is None:  # its file group may have been made again since
+        return _is_of_build(table, file, commit)
+    if isinstance(file, BaseFile):
+        return newest.base.instant <= file.instant and _is_of_build(table, file, commit)
+    return _is_behind(table, commit, newest.base)
+
+
+def _is_of_old_slice(file: BaseFile | LogFile, newest: FileSlice) -> bool:
+    """Return whether a file belongs to a slice before version 8, where logs name the base instant of theirs."""
+    if isinstance(file, BaseFile):
         return file.instant >= newest.base_instant
-    return _is_of_build(table, file, commit)
+    is_built = newest.base_instant.startswith(_BUILDS)
+    return file.instant == newest.base_instant or (file.instant > newest.base_instant and not is_built)
 
 
 def _is_of_build(table: MetadataTable, file: BaseFile | LogFile, commit: Instant) -> bool:
     """Return whether a file was written since its partition was built last: what was before may be gone with it.
 
-    The partition's own metadata has the instant by which it was built. Where completions are not known, or not that of
-    this instant, nothing is missed.
+    The partition's own metadata has the instant by which it was built, or first written to after that. Where the
+    completion of that is not known, nothing is missed.
     """
-    if not table.timeline.layout.logs_name_their_instant:
-        return False
     try:
         header = parse_properties(table.state.storage.get(f"{file.partition}/{PARTITION_METADATA}"))
     except FileMissing:
@@ -112,29 +116,15 @@ def _completion_of(table: MetadataTable, time: InstantTime) -> str | None:
     return table.timeline.archive.completion_of(time) if commit is None else commit.completion_time or _NEVER
 
 
-def _is_of_slice(table: MetadataTable, log: LogFile, newest: FileSlice, commit: Instant) -> bool:
-    """Return whether the newest slice of a file group is to have a log."""
-    if not table.timeline.layout.logs_name_their_instant:  # they name the base instant of their slice
-        is_built = newest.base_instant.startswith(_BUILDS)
-        return log.instant == newest.base_instant or (log.instant > newest.base_instant and not is_built)
-    done, (begin, is_inclusive) = commit.completion_time or _NEVER, _begin(table, newest)
-    return done > begin or (is_inclusive and done == begin)
+def _is_behind(table: MetadataTable, commit: Instant, base: BaseFile) -> bool:
+    """Return whether logs of a commit are of the slice of a base file.
 
-
-def _begin(table: MetadataTable, newest: FileSlice) -> tuple[str, bool]:
-    """Return behind which completions logs are of a slice, and whether also those of that completion are.
-
-    That is the instant of the compaction that made its base file, which takes the completion of the commit before it
-    for its own and leaves its logs to this slice. Or it is the completion of the commit that built its file group: of
-    the first log, which says so and may have been filled by the same commit, where a group without records has no base
-    file, as at version 8. Where neither the timeline nor its archive tells of that commit, no log is missed.
+    A compaction takes the completion of the commit before it for its own instant, and leaves the logs of that to the
+    slice that it makes. Where neither the timeline nor its archive tells of the commit that built the file, no log is
+    missed.
     """
-    known = table.timeline.completed
-    made_by = [one.instant for one in newest.logs] if newest.base is None else [newest.base.instant]
-    if newest.base is not None:
-        commit = known.get(newest.base.instant)
-        if commit is None or commit.action is not Action.DELTACOMMIT:
-            is_built = newest.base.instant.startswith(_BUILDS)
-            return (_LAST, False) if is_built else (newest.base.instant, True)
-    done = [one for time in made_by if (one := _completion_of(table, time)) is not None]
-    return (min(done), newest.base is None) if len(done) == len(made_by) else (_LAST, False)
+    done, made_by = commit.completion_time or _NEVER, table.timeline.completed.get(base.instant)
+    is_delta = made_by is not None and made_by.action is Action.DELTACOMMIT
+    if not is_delta and not base.instant.startswith(_BUILDS):
+        return done >= base.instant
+    return done > (_completion_of(table, base.instant) or _LAST)
