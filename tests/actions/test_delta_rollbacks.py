@@ -1,11 +1,13 @@
 """Delta commits that failed, or are taken back, leave rows, files and metadata table as they were before."""
 
+import pyarrow as pa
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder, trip, trips
 from tests.metadata.checking import listed_as_stored
 from tests.simulation.watching import deaths
 
 from pyhudi.state.properties_file import open_state
+from pyhudi.storage.local import LocalStorage
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.view import pending_instants
 
@@ -87,6 +89,17 @@ def test_a_compaction_that_ran_again_is_taken_back_again(version, fence, write):
     assert table.check().ok
 
 
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_what_a_process_knows_of_a_commit_is_not_of_its_second_run(version, write, tmp_path):
+    """Both have one instant, and files of the same names, which a column more makes larger."""
+    table = compacted_twice(version, {}, write, storage=LocalStorage(str(tmp_path)))
+    assert rows_of(table) == [("a", 2), ("b", 1), ("c", 1)]
+    table.rollback(table.latest_instant, completed=True)
+    table.add_columns({"x": pa.int32()})
+    table.compact()
+    assert rows_of(table) == [("a", 2), ("b", 1), ("c", 1)]
+
+
 @FENCES
 @pytest.mark.parametrize("version", [6, 8, 9])
 def test_where_its_rollback_stopped_anywhere_no_row_is_lost(version, fence, write):
@@ -101,9 +114,9 @@ def test_where_its_rollback_stopped_anywhere_no_row_is_lost(version, fence, writ
         assert table.check().ok
 
 
-def compacted_twice(version, fence, write):
+def compacted_twice(version, fence, write, storage=None):
     """Run a compaction, take it back, and run it again."""
-    table = TableBuilder().create(version=version, table_type="MERGE_ON_READ", options=fence)
+    table = TableBuilder().create(version=version, table_type="MERGE_ON_READ", options=fence, storage=storage)
     write(table, BUCKETS, trip("a"), trip("b", "oslo"))
     write(table, BUCKETS, trip("a", ts=2), trip("c"))
     assert table.compact().file_groups

@@ -4,7 +4,7 @@ from functools import partial
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder, trip
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
-from tests.queries.cleaning import clean, put_instant
+from tests.queries.cleaning import clean
 
 from pyhudi.errors import InstantNotFound, InvalidInput, SnapshotExpired
 from pyhudi.options import Settings
@@ -252,17 +252,16 @@ def test_a_pinned_moment_outlives_the_archive(version):
         assert fares(pinned) == [1.0]
 
 
-def test_a_service_that_was_run_again_under_its_instant_makes_another_moment():
-    table = TableBuilder().create(table_type="MERGE_ON_READ")
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_service_that_was_run_again_under_its_instant_makes_another_moment(version):
+    table = TableBuilder().create(version=version, table_type="MERGE_ON_READ")
     put(table, 1.0)
     put(table, 2.0)
     [time] = table.compact(options={"hoodie.compact.inline.max.delta.commits": 1}).instants
     moment = PinnedMoment.of(pin(table.state, None))
     assert moment.instant == time
     assert [one.requested_time for one in completed_writes(moment.timeline(table.state))][-1] == time
-    done = table.timeline.completed[time]
-    data = table.state.storage.get(f"{table.state.layout.timeline_path}/{done.file_name}")
-    table.state.storage.delete(f"{table.state.layout.timeline_path}/{done.file_name}")
-    put_instant(table.state, time, Action.COMMIT, data, done=f"{int(done.completion_time) + 7:017d}")
+    table.rollback(time, completed=True)
+    assert table.compact().instants == (time,)
     with pytest.raises(SnapshotExpired, match="taken back"):
         moment.timeline(table.state)

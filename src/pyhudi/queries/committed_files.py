@@ -93,7 +93,10 @@ class CommittedFiles:
     and writes them into the next."""
 
 
-_known: Final = RecentlyUsed[tuple[str, tuple[InstantTime, ...]], CommittedFiles](_MOST_TABLES)
+_known: Final = RecentlyUsed[tuple[str, tuple[tuple[InstantTime, InstantTime | None], ...]], CommittedFiles](
+    _MOST_TABLES
+)
+"""By when commits were requested and completed: a service that runs again has the instant of its plan."""
 
 
 def visible_instants(state: TableState, timeline: Timeline, settings: Settings) -> VisibleInstants:
@@ -117,7 +120,7 @@ def committed_files(state: TableState, timeline: Timeline) -> CommittedFiles:
     Cost: once a process a small read of each active commit, several at once where storage is remote.
     """
     newest_first = list(timeline.completed.values())[: -_MOST_COMMITS - 1 : -1]
-    key = (state.storage.url, tuple(one.requested_time for one in newest_first))
+    key = (state.storage.url, tuple((one.requested_time, one.completion_time) for one in newest_first))
     known = _known.get(key)
     if known is not None:
         return known

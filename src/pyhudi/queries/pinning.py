@@ -28,6 +28,8 @@ class PinnedMoment:
 
     instant: InstantTime
     """Requested time of the commit that became visible last."""
+    completion: InstantTime | None
+    """When it was completed: a service whose commit is taken back may run again under its instant."""
     point: InstantTime
     seen: frozenset[InstantTime]
     """Requested times of the commits that were active and visible."""
@@ -47,6 +49,7 @@ class PinnedMoment:
             return None
         return PinnedMoment(
             instant=newest.requested_time,
+            completion=newest.completion_time,
             point=timeline.point(newest),
             seen=frozenset(timeline.completed),
             unseen=timeline.pending_times,
@@ -62,7 +65,7 @@ class PinnedMoment:
         now = load_timeline(state)
         newest = now.completed.get(self.instant)
         gone = [one for one in self.seen if not _is_there(now, one)]
-        if gone or (newest is not None and now.point(newest) != self.point):
+        if gone or (newest is not None and newest.completion_time != self.completion):
             raise SnapshotExpired(
                 "a commit of the pinned moment was taken back; pin another moment",
                 pinned=self.instant,
