@@ -383,7 +383,11 @@ def require_entries(world: World, table: MetadataTable, partition: str) -> None:
     for (_, key), one in world.model.rows.items():
         wanted[one.row.get(column)].append(spelled(key, world))
     for value, keys in wanted.items():
-        values = pa.array([value], world.model.schema.field(column).type)
+        try:
+            values = pa.array([value], world.model.schema.field(column).type)
+        except pa.ArrowInvalid:  # of a wider type, which a restore took back
+            assert not keys
+            continue
         found = [prefixed(one, world) for one in keys_of_values(table, partition, values).to_pylist()]
         if sorted(found) != sorted(keys):
             raise Wrong(f"{partition} has of {value!r} {sorted(found)}, and these have it: {sorted(keys)}")

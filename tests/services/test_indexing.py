@@ -228,6 +228,19 @@ def test_a_plan_waits_for_the_metadata_table_that_a_write_has_dropped(world):
     require_exact(table)
 
 
+def test_a_plan_of_an_index_that_is_asked_for_again_is_run(world):
+    table = world.copy().table()
+    for kind, how in (
+        ("secondary", {"column": "rider"}),
+        ("expression", {"column": "uuid", "expr": "upper", "name": "x"}),
+    ):
+        table.create_index("record_index", options=ONE_GROUP) if kind == "secondary" else None
+        table.create_index(kind, schedule=True, **how)
+        table.create_index(kind, **how)
+    assert table.inspect.pending().num_rows == 0
+    assert states(table)["rider"] == states(table)["x"] == "ready"
+
+
 def test_an_index_is_built_without_what_else_is_planned(world):
     table = world.copy().table()
     table.create_index("record_index", options=ONE_GROUP)

@@ -38,7 +38,7 @@ from pyhudi.state.properties_file import open_state
 from pyhudi.timeline.active import load_timeline, read_plan, remove_pending
 from pyhudi.timeline.codec import IndexingPlan, decode_indexing_plan
 from pyhudi.timeline.instant import Action, Instant, InstantTime
-from pyhudi.timeline.view import pending_instants
+from pyhudi.timeline.view import Timeline, pending_instants
 from pyhudi.txn.fence import decided_timeline
 from pyhudi.txn.locks import require_lease
 from pyhudi.txn.recovery.heartbeat import Liveness, liveness
@@ -100,7 +100,8 @@ def create_index(
 ) -> IndexResult:
     """Define an index, plan it and build it, beside writers at work.
 
-    One that cannot be built is taken away again, with its definition.
+    A plan of it that a process has left is run; other plans are left to `run_indexing`. One that cannot be built is
+    taken away again, with its definition.
 
     Locks:  takes the table lock for short moments.
     Cost:   what the index is of, of every file or of the newest rows.
@@ -122,8 +123,9 @@ def create_index(
     if is_only_planned:
         scheduled = schedule_service(call, service)
         return _result([] if scheduled is None else [scheduled], done="planned")
+    left = {one.requested_time for one in _planned(state, load_timeline(state), (name,))}
     try:
-        return _result(run_service(call, service, times=()), done="built")
+        return _result(run_service(call, service, times=left), done="built")
     except (InvalidInput, NotBuilt):
         _take_away(call, (name,))
         raise
@@ -263,7 +265,7 @@ def _define(call: ServiceCall, definition: IndexDefinition) -> None:
         require_lease(lease)
         require_unchanged(call)
         state = open_state(call.state.storage, call.state.env)
-        planned = _planned(state, (definition.partition,))
+        planned = _planned(state, decided_timeline(state), (definition.partition,))
         if any(liveness(state, one.requested_time, call.settings) is Liveness.ALIVE for one in planned):
             raise WriteConflict("another process builds this index", index=definition.partition)
         stored = read_indexes(state).get(definition.partition)
@@ -306,7 +308,7 @@ def _take_away(call: ServiceCall, partitions: Sequence[str]) -> None:
         require_lease(lease)
         require_unchanged(call)
         state = open_state(call.state.storage, call.state.env)
-        planned = list(_planned(state, partitions))
+        planned = list(_planned(state, decided_timeline(state), partitions))
         for one in planned:
             if liveness(state, one.requested_time, call.settings) is Liveness.ALIVE:
                 raise InvalidInput("this index is being built by a living process", instant=one.requested_time)
@@ -316,10 +318,10 @@ def _take_away(call: ServiceCall, partitions: Sequence[str]) -> None:
             remove_pending(state, one)
 
 
-def _planned(state: TableState, partitions: Sequence[str]) -> list[Instant]:
+def _planned(state: TableState, timeline: Timeline, partitions: Sequence[str]) -> list[Instant]:
     """Return the pending plans that are of some partitions alone."""
     found = []
-    for one in pending_instants(decided_timeline(state)):
+    for one in pending_instants(timeline):
         if one.action is Action.INDEXING:
             data = read_plan(state, one)
             plan = decode_indexing_plan(data, one.file_name) if data else IndexingPlan(partitions=())

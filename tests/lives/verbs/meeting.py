@@ -226,8 +226,8 @@ class Beside(Step):
         way_back = WayBack.of(self.step, world)
         try:
             result = self.step.apply(opened, world)
-        except Conflict:
-            if not storage.is_done:
+        except Conflict as error:
+            if not storage.is_done and not isinstance(error, self.step.refusals(world)):
                 raise
             return None
         except HudiError as error:
