@@ -17,7 +17,7 @@ from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import read_commit_metadata
 from pyhudi.timeline.instant import Action, Instant, InstantTime
 
-__all__ = ["groups_of_rows", "lost_index_file"]
+__all__ = ["built_at", "groups_of_rows", "lost_index_file"]
 
 _NEVER: Final = ""
 _LAST: Final = "~"
@@ -99,15 +99,30 @@ def _is_of_old_slice(file: BaseFile | LogFile, newest: FileSlice) -> bool:
 def _is_of_build(table: MetadataTable, file: BaseFile | LogFile, commit: Instant) -> bool:
     """Return whether a file was written since its partition was built last: what was before may be gone with it.
 
-    The partition's own metadata has the instant by which it was built, or first written to after that. Where the
-    completion of that is not known, nothing is missed.
+    What builds one may have finished a compaction before, and completed both at one time.
     """
+    built_by = _built_by(table, file.partition)
+    if built_by is None or commit.requested_time == built_by:
+        return built_by is not None
+    return (commit.completion_time or _NEVER) > (_completion_of(table, built_by) or _LAST)
+
+
+def built_at(table: MetadataTable, partition: str) -> str | None:
+    """Return when a partition was built, or first written to after that; None where that is not known.
+
+    In layout 1 that is when its instant was requested, else when it was completed.
+    """
+    time = _built_by(table, partition)
+    return time if time is None or not table.timeline.layout.has_completion_times else _completion_of(table, time)
+
+
+def _built_by(table: MetadataTable, partition: str) -> InstantTime | None:
+    """Return the instant by which a partition was built, or first written to after that: its own metadata has it."""
     try:
-        header = parse_properties(table.state.storage.get(f"{file.partition}/{PARTITION_METADATA}"))
+        header = parse_properties(table.state.storage.get(f"{partition}/{PARTITION_METADATA}"))
     except FileMissing:
-        return False
-    time = InstantTime(header.get("commitTime", _NEVER))
-    return (commit.completion_time or _NEVER) >= (_completion_of(table, time) or _LAST)
+        return None
+    return InstantTime(header["commitTime"]) if header.get("commitTime") else None
 
 
 def _completion_of(table: MetadataTable, time: InstantTime) -> str | None:

@@ -1,7 +1,7 @@
 """Compaction of the metadata table."""
 
 import pytest
-from tests.building import TINY_FILTERS, TableBuilder
+from tests.building import TINY_FILTERS, TableBuilder, trip, trips
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.metadata.checking import listed_as_stored, metadata_of, new_table, rows
 from tests.simulation.watching import deaths
@@ -65,6 +65,27 @@ def test_a_compaction_that_stops_anywhere_is_finished_by_the_next(version):
         assert listed_as_stored(table)
         assert len(bases(table)) == 2
     assert len(found) > 4
+
+
+@pytest.mark.parametrize("how", ["dropped", "made again", "repaired"])
+@VERSIONS
+def test_one_that_stopped_is_finished_without_a_partition_that_is_another_now(version, how):
+    """Its plan names files that went with the partition."""
+    options = {**TINY_FILTERS, "hoodie.metadata.enable": True, "hoodie.metadata.compact.max.delta.commits": 10}
+    ready = TableBuilder().create(version=version)
+    ready.upsert(trips(trip("a")), options=options)
+    ready.create_index("record_index", options=options)
+    ready.upsert(trips(trip("b")), options=options)
+    now = {**options, "hoodie.metadata.compact.max.delta.commits": 1}
+    for table in deaths(ready, lambda table: compacted(table.state, Settings.of(now))):
+        table.repair("record_index", options=options) if how == "repaired" else table.drop_index("record_index")
+        if how == "made again":
+            table.create_index("record_index", options=options)
+        table.upsert(trips(trip("d")), options=now)
+        table.upsert(trips(trip("e")), options=now)
+        assert not [one for one in metadata_of(table).timeline.instants if not one.is_completed]
+        assert table.check().ok
+        assert table.lookup(["a", "b", "d", "e"]).num_rows == 4
 
 
 @VERSIONS

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyhudi.errors import CorruptData, PreconditionFailed
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import FileSlice, LogFile
-from pyhudi.metadata.committed_files import lost_index_file
+from pyhudi.metadata.committed_files import built_at, lost_index_file
 from pyhudi.metadata.names import group_number
 from pyhudi.metadata.partitions.kinds import kind_of, kinds_of
 from pyhudi.metadata.reader import slice_entries
@@ -89,6 +89,8 @@ def compact_metadata(
 def finish_compaction(table: MetadataTable, settings: Settings, issue: Callable[[], InstantTime]) -> bool:
     """Finish a compaction that was begun; returns whether there was one.
 
+    A partition that was dropped or built anew since is left out of it.
+
     In layout 1 no log may be written before: its name goes by the slice that the compaction makes.
 
     Locks: the table lock is held.
@@ -102,8 +104,15 @@ def finish_compaction(table: MetadataTable, settings: Settings, issue: Callable[
         return False
     with suppress(PreconditionFailed):  # started before
         start(table.state, instant)
-    _run(table, instant, decode_compaction_plan(plan, instant.file_name), settings, issue)
+    planned = decode_compaction_plan(plan, instant.file_name)
+    there = {one for one in {each.partition for each in planned} if _is_as_planned(table, one, instant.requested_time)}
+    _run(table, instant, [one for one in planned if one.partition in there], settings, issue)
     return True
+
+
+def _is_as_planned(table: MetadataTable, partition: str, time: InstantTime) -> bool:
+    """Return whether a partition is the one of which a compaction was planned."""
+    return partition in table.partitions and (built_at(table, partition) or "") <= time
 
 
 def _run(
