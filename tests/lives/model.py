@@ -50,7 +50,7 @@ class Moment:
     number: int
     rows: dict[Place, Stored]
     graves: dict[Place, Order]
-    hidden: dict[Place, Stored]
+    hidden: dict[Place, tuple[Stored, ...]]
     beaten: dict[Place, Answers]
     schema: pa.Schema
     may_be_expired: bool = False
@@ -66,8 +66,8 @@ class Model:
     rows: dict[Place, Stored] = field(default_factory=dict)
     graves: dict[Place, Order] = field(default_factory=dict)
     """The ordering values of what deletes took that may still lie in logs."""
-    hidden: dict[Place, Stored] = field(default_factory=dict)
-    """Rows out of sight behind deletes with greater ordering values, until a compaction."""
+    hidden: dict[Place, tuple[Stored, ...]] = field(default_factory=dict)
+    """Rows out of sight behind deletes with greater ordering values, until a compaction; oldest first."""
     beaten: dict[Place, Answers] = field(default_factory=dict)
     """Rows out of sight behind an older one with a greater ordering value, oldest first, which a compaction may part
     them from; None: a delete.
@@ -329,8 +329,9 @@ class Model:
             self._bury(place)
         elif said is None:
             self.rows.pop(place, None)
-            [hidden] = [one for one in answers if one is not None]
-            self._hide(place, hidden)
+            [hidden] = [one for one in answers[1:2] if one is not None]
+            if hidden not in self._behind(place):
+                self.hidden[place] = (*self.hidden.get(place, ()), hidden)
         else:
             self.rows[place] = said
             self.hidden.pop(place, None)
@@ -352,14 +353,13 @@ class Model:
             else:
                 moment.rows = {**moment.rows, place: said}
 
-    def _hide(self, place: Place, late: Stored) -> None:
-        """Of the rows behind a delete a compaction that takes the delete shows the newest."""
-        before = self.hidden.get(place)
-        if before is None or before is late:
-            self.hidden[place] = late
-        else:
-            merged = self._merged(before.row, late.row)
-            self.hidden[place] = before if merged is before.row else Stored(merged, late.number)
+    def _behind(self, place: Place) -> tuple[Stored, ...]:
+        """Return what a compaction that takes a delete may show: the rows that came after it was planned, as one."""
+        shown: list[Stored] = []
+        for one in reversed(self.hidden.get(place, ())):
+            merged = self._merged(one.row, shown[-1].row) if shown else one.row
+            shown.append(one if merged is one.row else Stored(merged, shown[-1].number))
+        return tuple(reversed(shown))
 
     def compact(self) -> None:
         """A compaction may have taken deletes from before the rows that they kept out of sight.
@@ -376,9 +376,9 @@ class Model:
             for moment in self.moments[self.settled_from :] if self.doubts else ():
                 moment.is_unknown |= moment.number == self.number
             self.settled_from = len(self.moments)
-        for place, stored in self.hidden.items():
+        for place in self.hidden:
             if place not in self.rows:
-                self.doubts.setdefault(place, (None, stored))
+                self.doubts.setdefault(place, (None, *self._behind(place)))
         for place, beaten in self.beaten.items():
             if place in self.rows:
                 self.doubts.setdefault(place, (self.rows[place], *beaten))
