@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
+from tests.building import TINY_FILTERS, TRIPS, TableBuilder, listing, trip, trips
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.metadata.checking import BUILT, metadata_of, new_table, rows
 from tests.queries.cleaning import clean_plan, put_instant, taken_by
@@ -215,3 +215,30 @@ def test_a_partition_that_a_pending_clean_has_emptied_is_no_problem():
 
     table.state.storage.delete_tree("sf")
     assert "partition" in table.check().problems["kind"].to_pylist()
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_what_a_savepoint_kept_may_be_cleaned_where_the_commits_behind_it_are_archived(version):
+    """The newest base file that an active commit names is then older than the one that is read."""
+    options = {
+        **TINY_FILTERS,
+        "hoodie.clean.commits.retained": 1,
+        "hoodie.keep.min.commits": 2,
+        "hoodie.keep.max.commits": 3,
+        "hoodie.archive.beyond.savepoint": True,
+    }
+    table = TableBuilder().create(version=version)
+    kept = table.upsert(trips(trip("a"), trip("b", "oslo")), options=options).instant
+    table.savepoint(kept)
+    table.upsert(trips(trip("b", "oslo", ts=2)), options=options)
+    for ts in range(2, 9):
+        table.upsert(trips(trip("a", ts=ts)), options=options)
+    assert kept in table.timeline.completed
+    table.delete_savepoint(kept)
+    table.clean(options=options)
+    assert not [one for one in listing(table) if kept in one and one.endswith(".parquet")]
+    assert kept in table.timeline.completed
+    assert table.check().ok
+    [newest] = [one for one in listing(table) if one.startswith("oslo/") and one.endswith(".parquet")]
+    table.state.storage.delete(newest)
+    assert not table.check().ok

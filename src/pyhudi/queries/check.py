@@ -224,10 +224,12 @@ def _told(table: MetadataTable) -> tuple[_Files, set[str]]:
 def _missing_files(state: TableState, timeline: Timeline, stored: _Files) -> Iterator[Problem]:
     """Find what commits name and is not there, or has another size than they say.
 
-    That is the newest base file of each file group, and logs: in layout 1 others may append to these.
+    That is the newest base file of each file group, and logs: in layout 1 others may append to these. Of a base file
+    that a savepoint kept, the commit of a newer one may be archived.
     """
     replaced = replaced_file_groups(timeline, partial(read_commit_metadata, state))
     cleaned = cache(lambda: cleaned_since(state, timeline))
+    newest = cache(lambda: _newest_bases(timeline, stored))
     for group, wanted in _named(state, timeline):
         if group in replaced:
             continue
@@ -236,7 +238,8 @@ def _missing_files(state: TableState, timeline: Timeline, stored: _Files) -> Ite
         may_grow = is_log and not timeline.layout.logs_name_their_instant
         expected = f"{wanted.size_bytes} bytes, by commit {wanted.instant}"
         if size is None:
-            if is_log and name in cleaned().get(where, ()):
+            is_old = is_log or newest().get(group, "") > wanted.instant
+            if is_old and name in cleaned().get(where, ()):
                 continue
             yield Problem(
                 kind=ProblemKind.MISSING_FILE,
@@ -253,6 +256,17 @@ def _missing_files(state: TableState, timeline: Timeline, stored: _Files) -> Ite
                 found=f"{size} bytes",
                 what_to_do="it was cut or written over: restore it from a copy, or roll the commit back",
             )
+
+
+def _newest_bases(timeline: Timeline, stored: _Files) -> dict[Group, str]:
+    """Return the base instant of the newest base file of each file group that a commit wrote."""
+    found: dict[Group, str] = {}
+    for where, name in stored:
+        file = parse_file(PartitionPath(where), FileStatus(path=name, size_bytes=0, modified_ms=0))
+        if isinstance(file, BaseFile) and is_committed(timeline, file.instant):
+            group = (where, file.file_id)
+            found[group] = max(found.get(group, ""), file.instant)
+    return found
 
 
 def _keys_only(state: TableState, index: FileIndex) -> Iterator[Problem]:
