@@ -326,6 +326,16 @@ MUTANTS: tuple[Mutant, ...] = (
         is_indexed,
     ),
     Mutant(
+        "a base file of an index that is gone is not missed",
+        (("pyhudi.metadata.committed_files._is_of_build", always(False)),),
+        is_indexed,
+    ),
+    Mutant(
+        "a service that ran again is taken back by the rollback of its first run",
+        (("pyhudi.txn.fence._published", always(None)),),
+        lambda setting: setting.is_logged and ("pyhudi.fence", "on") in setting.creation,
+    ),
+    Mutant(
         "bytes compare without sign", (("pyhudi.kernels.ordering._bytes", lambda _: lambda values: values),), by_bytes
     ),
     Mutant(

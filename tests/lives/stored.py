@@ -12,9 +12,9 @@ from tests.lives.rows import ADDED, DECIMALS, UNAVAILABLE, Row, Where
 from tests.lives.setting import BY_PARTITION, OWN_SHARDS, Setting
 from tests.lives.verbs import Clause, Step
 from tests.lives.verbs.indexing import CreateIndex, LoseFile
-from tests.lives.verbs.recovery import Restore, RollbackLate, Savepoint
+from tests.lives.verbs.recovery import Restore, Rollback, RollbackLate, Savepoint
 from tests.lives.verbs.rewriting import Merge, Update
-from tests.lives.verbs.services import Archive
+from tests.lives.verbs.services import Archive, Compact
 from tests.lives.verbs.statements import SqlInsert, SqlUpdate
 from tests.lives.verbs.step import STREAMED
 from tests.lives.verbs.writing import AddColumn, BulkInsert, DeleteKeys, DeleteWhere, Insert, Upsert, WidenColumn
@@ -184,6 +184,20 @@ STORED: Final[Mapping[str, Life]] = {
     ),
     "a log of an index that is gone is not missed": indexed(
         upsert("b", s="w"), LoseFile("secondary_index_s"), index=CreateIndex("secondary", "s")
+    ),
+    "a base file of an index that is gone is not missed": indexed(
+        Upsert(more=(("hoodie.metadata.compact.max.delta.commits", 1),), rows=(row("b"),)),
+        LoseFile("record_index", is_base=True),
+        index=CreateIndex(),
+    ),
+    "a service that ran again is taken back by the rollback of its first run": logged(
+        upsert(),
+        upsert(ts=2, v=2.0),
+        Compact(),
+        Rollback(),
+        Compact(),
+        Rollback(),
+        creation=(("pyhudi.fence", "on"),),
     ),
     "bytes compare without sign": Life(
         0, Setting(table_type="cow", version=9, ordering=("b",)), (upsert(b=b"\x7f"), upsert(b=b"\x80", v=2.0))

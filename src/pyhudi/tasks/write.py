@@ -176,12 +176,13 @@ def _logged(
 
 def _of_size(parts: Iterator[pa.Table], size_bytes: int) -> Iterator[pa.Table]:
     """Put neighbours together until they take so much."""
-    held: list[pa.Table] = []
+    held, held_bytes = list[pa.Table](), 0
     for part in parts:
         held.append(part)
-        if sum(one.nbytes for one in held) > size_bytes:
+        held_bytes += part.nbytes
+        if held_bytes > size_bytes:
             yield pa.concat_tables(held)
-            held = []
+            held, held_bytes = [], 0
     if held:
         yield pa.concat_tables(held)
 

@@ -165,10 +165,10 @@ def _operations(table: MetadataTable, time: InstantTime) -> list[CompactionOpera
 
 
 def _is_whole(table: MetadataTable, partition: str) -> bool:
-    """Return whether all logs of an index of rows are there: in a base file, nothing would tell of a lost one."""
+    """Return whether all files of an index of rows are there: in a base file, nothing would tell of a lost one."""
     lost = lost_index_file(table, partition)
     if lost is not None:
-        _log.warning("a log is gone or cut off, and its index is not compacted: %s", lost)
+        _log.warning("a file is gone or cut off, and its index is not compacted: %s", lost)
     return lost is None
 
 
