@@ -30,6 +30,8 @@ class Stored:
 
 
 Answers = tuple[Stored | None, ...]
+_MOST_MET = 7
+"""Of so many rows all ways are tried in which they may meet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,7 @@ class Moment:
     graves: dict[Place, Order]
     hidden: dict[Place, tuple[Stored, ...]]
     beaten: dict[Place, Answers]
+    met: dict[Place, tuple[Row, ...]]
     schema: pa.Schema
     may_be_expired: bool = False
     is_unknown: bool = False
@@ -72,6 +75,8 @@ class Model:
     """Rows out of sight behind an older one with a greater ordering value, oldest first, which a compaction may part
     them from; None: a delete.
     """
+    met: dict[Place, tuple[Row, ...]] = field(default_factory=dict)
+    """Rows of which each place was made by filling, oldest first, since there were no logs."""
     doubts: dict[Place, Answers] = field(default_factory=dict)
     schema: pa.Schema = field(init=False)
     number: int = 0
@@ -95,7 +100,7 @@ class Model:
         """Return the same apart from this one."""
         copied = copy(self)
         copied.rows, copied.graves, copied.doubts = dict(self.rows), dict(self.graves), dict(self.doubts)
-        copied.hidden, copied.beaten = dict(self.hidden), dict(self.beaten)
+        copied.hidden, copied.beaten, copied.met = dict(self.hidden), dict(self.beaten), dict(self.met)
         copied.moments = [replace(one) for one in self.moments]
         copied.savepoints, copied.lost = set(self.savepoints), list(self.lost)
         copied.written = {place: list(rows) for place, rows in self.written.items()}
@@ -273,7 +278,7 @@ class Model:
             place = stored
         old = self.rows[stored]
         if self.setting.combines:
-            self._set(place, self._merged(old.row, row))
+            self._combine(place, old.row, row)
         elif self.setting.is_event_time and self.order(row) < self.order(old.row):
             self._lose(stored, row)
         elif place != stored:
@@ -289,6 +294,32 @@ class Model:
         else:
             self._set(place, row)
 
+    def _combine(self, place: Place, old: Row, row: Row) -> None:
+        """Let two rows become one; in logs those that fill an older row may meet each other first."""
+        met = (*self.met.get(place, (old,)), row)
+        self._set(place, self._merged(old, row))
+        if self.setting.fills and self.setting.is_event_time and self.setting.is_logged:
+            self.met[place] = met
+            if others := self._folds(place):
+                self.doubts[place] = (self.rows[place], *others)
+
+    def _folds(self, place: Place) -> tuple[Stored, ...]:
+        """Return what else the rows of a place become, where neighbours among them are put together first."""
+
+        def meet(done: Row, late: Row | None) -> Row:
+            return done if late is None else self._merged(done, late)
+
+        head, *rest = self.met[place][-_MOST_MET:]
+        ways: list[tuple[Row, Row | None]] = [(head, None)]
+        """What there is, and what meets it later as one."""
+        for row in rest:
+            joined = [(done, row if late is None else self._merged(late, row)) for done, late in ways]
+            ways = [*joined, *((meet(done, late), row) for done, late in ways)]
+        found = [meet(*way) for way in ways]
+        stored = self.rows[place].row
+        different = {repr(one): one for one in found if repr(one) != repr(stored)}
+        return tuple(Stored(one, self.number) for one in different.values())
+
     def _put_new(self, place: Place, row: Row) -> None:
         if self.setting.ranks_deletes and self.order(row) < self.graves.get(place, ()):
             self.doubts[place] = (None, self._stored(place, row))
@@ -300,6 +331,7 @@ class Model:
         return self.setting.is_logged and self.setting.version == 6 and bool(self.setting.ordering)
 
     def _set(self, place: Place, row: Row) -> None:
+        self.met.pop(place, None)
         self.hidden.pop(place, None)
         self.beaten.pop(place, None)
         self.rows[place] = self._stored(place, row)
@@ -379,6 +411,9 @@ class Model:
         for place in self.hidden:
             if place not in self.rows:
                 self.doubts.setdefault(place, (None, *self._behind(place)))
+        for place in self.met.keys() & self.rows.keys():
+            if others := self._folds(place):
+                self.doubts.setdefault(place, (self.rows[place], *others))
         for place, beaten in self.beaten.items():
             if place in self.rows:
                 self.doubts.setdefault(place, (self.rows[place], *beaten))
@@ -386,6 +421,7 @@ class Model:
     def compact_all(self) -> None:
         """No logs are left, and no deletes in them."""
         self.is_compact = True
+        self.met.clear()
         self.graves.clear()
         self.beaten = {place: stored for place, stored in self.beaten.items() if place in self.doubts}
         self.hidden = {place: stored for place, stored in self.hidden.items() if place in self.doubts}
@@ -407,6 +443,7 @@ class Model:
             graves=dict(self.graves),
             hidden=dict(self.hidden),
             beaten=dict(self.beaten),
+            met=dict(self.met),
             schema=self.schema,
         )
         self.moments.append(moment)
@@ -436,6 +473,7 @@ class Model:
         self.graves = dict(moment.graves) if moment else {}
         self.hidden = dict(moment.hidden) if moment else {}
         self.beaten = dict(moment.beaten) if moment else {}
+        self.met = dict(moment.met) if moment else {}
         self.schema = moment.schema if moment else schema_of(self.setting.columns)
         self.moments = self.moments[:kept]
         self.is_compact = not self.setting.is_logged
