@@ -16,6 +16,8 @@ from tests.simulation.mutants.mutant import Change, always, found_at
 
 from pyhudi.index.lookup import WantedKeys
 from pyhudi.services.metadata_table import without_metadata_table
+from pyhudi.txn.recovery.markers import remove_files
+from pyhudi.txn.recovery.orphans import is_rolled_back
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,18 @@ def uncovered(folded: Callable[..., Any]) -> Callable[..., Any]:
         return one and replace(one, covers=np.zeros_like(one.covers))
 
     return found
+
+
+def by_first_run(roll_back: Callable[..., Any]) -> Callable[..., Any]:
+    """Take the rollback of the first run of a service for that of the second."""
+
+    def run(state: Any, timeline: Any, plan: Any, *given: Any, **how: Any) -> Any:
+        if is_rolled_back(state, timeline, plan.instant, is_later=True):
+            remove_files(state, plan.instant)
+            return True
+        return roll_back(state, timeline, plan, *given, **how)
+
+    return run
 
 
 def everywhere(find: Callable[..., Any]) -> Callable[..., Any]:
@@ -332,8 +346,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a service that ran again is taken back by the rollback of its first run",
-        (("pyhudi.txn.fence._published", always(None)),),
-        lambda setting: setting.is_logged and ("pyhudi.fence", "on") in setting.creation,
+        (("pyhudi.actions.rollback.run_rollback", by_first_run),),
+        is_logged,
     ),
     Mutant(
         "bytes compare without sign", (("pyhudi.kernels.ordering._bytes", lambda _: lambda values: values),), by_bytes

@@ -191,13 +191,7 @@ STORED: Final[Mapping[str, Life]] = {
         index=CreateIndex(),
     ),
     "a service that ran again is taken back by the rollback of its first run": logged(
-        upsert(),
-        upsert(ts=2, v=2.0),
-        Compact(),
-        Rollback(),
-        Compact(),
-        Rollback(),
-        creation=(("pyhudi.fence", "on"),),
+        upsert(), upsert(ts=2, v=2.0), Compact(), Rollback(), Compact(), Rollback()
     ),
     "bytes compare without sign": Life(
         0, Setting(table_type="cow", version=9, ordering=("b",)), (upsert(b=b"\x7f"), upsert(b=b"\x80", v=2.0))
