@@ -22,6 +22,7 @@ from pyhudi.state.properties_file import create_state, open_state
 from pyhudi.storage.api import Storage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import Table
+from pyhudi.txn.fence import fence_declaration
 
 TRIPS = pa.schema(
     [("uuid", pa.string()), ("ts", pa.int64()), ("rider", pa.string()), ("fare", pa.float64()), ("city", pa.string())]
@@ -90,7 +91,8 @@ class TableBuilder:
             table_version=version,
             **asked,
         )
-        return Table(create_state(storage or self.place(), self.env, new_properties(new)))
+        properties = new_properties(new) | fence_declaration(Settings.of(options or {}))
+        return Table(create_state(storage or self.place(), self.env, properties))
 
     def reopen(self, table: Table, storage: Storage | None = None) -> Table:
         """Open a table anew, through another storage if one is given."""

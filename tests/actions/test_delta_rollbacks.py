@@ -79,7 +79,9 @@ FENCES = pytest.mark.parametrize("fence", [{}, {"pyhudi.fence": "on"}], ids=["no
 def test_a_compaction_that_ran_again_is_taken_back_again(version, fence, write):
     """What takes back its second run must not go by the rollback of the first: its commit stood without its files."""
     table = compacted_twice(version, fence, write)
-    assert table.rollback(table.latest_instant, completed=True).action == "commit"
+    time = table.latest_instant
+    assert table.rollback(time, completed=True).action == "commit"
+    assert time not in table.timeline.completed
     assert rows_of(table) == [("a", 2), ("b", 1), ("c", 1)]
     assert listed_as_stored(table)
     table.compact()
@@ -122,6 +124,7 @@ def compacted_twice(version, fence, write, storage=None):
     table.rollback(first, completed=True)
     table.compact()
     assert table.latest_instant == first
+    assert table.state.config.is_fenced == bool(fence)
     return table
 
 

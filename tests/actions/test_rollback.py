@@ -252,6 +252,7 @@ def test_a_scan_that_is_pinned_says_that_its_files_are_gone(version):
 @pytest.mark.parametrize("fence", [{}, FENCE])
 def test_a_rollback_that_stopped_anywhere_is_finished_or_never_was(version, fence):
     ready, done = written(TableBuilder(), version, options=fence)
+    assert ready.state.config.is_fenced == bool(fence)
     seen = []
     for table in deaths(ready, lambda table: table.rollback(done[2].instant, completed=True)):
         found = TableBuilder().rows_of(table, "uuid", "ts")
