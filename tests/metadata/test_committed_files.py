@@ -214,6 +214,68 @@ def test_a_file_group_whose_only_log_is_gone_is_missed_where_builds_are_archived
     assert table.upsert(trips(trip("b", "oslo", ts=9)), options=BY_PARTITION).updated == 1  # it could be in one file
 
 
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_the_only_log_of_a_file_group_that_was_built_without_records_is_missed(version, caplog):
+    """Of the last one: without it there would be fewer file groups, and keys would be hashed to other ones."""
+    options = {**BY_INDEX, "hoodie.metadata.global.record.level.index.min.filegroup.count": 3}
+    table = TableBuilder("cow").create(version=version)
+    table.upsert(trips(trip("a"), trip("d")), options=OPTIONS)
+    table.create_index("record_index", options=options)
+    storage, logs = logs_of(table, "record_index")
+    groups = metadata_of(table).file_groups("record_index")
+    assert groups[-1].base is None
+    shorten(storage, max(logs), None)
+    require_missed(table, ["a", "d"], caplog)
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_the_only_log_of_a_file_group_that_a_commit_makes_without_records_is_missed(version, caplog):
+    options = {**BY_PARTITION, "hoodie.metadata.record.level.index.min.filegroup.count": 3}
+    table = TableBuilder("cow").create(version=version)
+    table.upsert(trips(trip("a"), trip("b", "rio")), options=options)
+    storage, _ = logs_of(table, "record_index")
+    groups = [one for one in metadata_of(table).file_groups("record_index") if "sf" in one.group.file_id]
+    [log] = groups[-1].logs  # the row is in another one
+    shorten(storage, log.path, None)
+    assert table.lookup(["a", "b"]).num_rows == 2
+    assert "table.repair('record_index')" in caplog.text
+    assert wrong(table) == {"record_index"}
+    table.repair("record_index", options=options)
+    assert table.check().ok
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_file_is_missed_of_an_index_that_had_none_when_the_metadata_table_was_cleaned(version, caplog):
+    """A clean drops no partition of it: what is missed goes by when that was built (seed 300213)."""
+    options = {**BY_PARTITION, "hoodie.metadata.compact.max.delta.commits": 1}
+    options["hoodie.clean.incremental.enabled"] = False
+    table = TableBuilder("cow").create(version=version)
+    for _ in range(3):
+        table.upsert(trips(), options=options)
+    for key in "ab":
+        table.upsert(trips(trip(key)), options=options)
+    storage = metadata_of(table).state.storage
+    bases = [one.path for one in storage.list("record_index") if one.path.endswith(".hfile")]
+    storage.delete(max(bases, key=lambda path: path.rpartition("_")[2]))
+    assert table.lookup(["a", "b"]).num_rows == 2
+    assert "table.repair('record_index')" in caplog.text
+
+
+@pytest.mark.parametrize("left", [None, 0, -1], ids=["gone", "empty", "cut off"])
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_file_that_compactions_leave_as_it_is_is_missed(version, left, caplog):
+    """The commit that wrote it is archived, and others of its index were compacted since."""
+    options = {**BY_INDEX, "hoodie.metadata.global.record.level.index.min.filegroup.count": 3}
+    table = TableBuilder("cow").create(version=version)
+    table.upsert(trips(trip("a"), trip("b"), trip("d")), options=OPTIONS)
+    table.create_index("record_index", options=options)
+    archive_builds(table, options)
+    storage = metadata_of(table).state.storage
+    old = [one for group in metadata_of(table).file_groups("record_index") for one in [group.base, *group.logs] if one]
+    shorten(storage, min(old, key=lambda one: one.instant).path, left)
+    require_missed(table, ["a", "b", "d"], caplog)
+
+
 def archive_builds(table, options):
     """Write until the metadata table has archived the commits that built its partitions."""
     for ts in range(30):

@@ -212,7 +212,7 @@ def complete_commit(own: TableState, instant: Instant, metadata: CommitMetadata,
     Raises: as `timeline.active.complete`.
     """
     schema = record_schema(own.config.table_version, has_meta_fields=False)
-    metadata = replace(metadata, extra={"schema": schema})
+    metadata = replace(metadata, extra={**metadata.extra, "schema": schema})
     data = encode_commit(metadata, own.layout.timeline_layout, own.env.nonce())
     complete(own, instant, data, completion_time)
 

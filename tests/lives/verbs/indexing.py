@@ -3,6 +3,7 @@
 Which partitions there are the table says itself; that they tell the truth is compared in `tests.lives.comparing`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, Self
@@ -15,8 +16,8 @@ from tests.lives.verbs.writing import Upsert
 from tests.lives.world import World, Wrong
 
 from pyhudi.errors import CorruptData, HudiError, InvalidInput, NotBuilt, WriteConflict
-from pyhudi.filegroup.model import BaseFile, LogFile
-from pyhudi.metadata.names import SECONDARY_PREFIX
+from pyhudi.filegroup.model import BaseFile, FileSlice, LogFile
+from pyhudi.metadata.committed_files import is_of_rows
 from pyhudi.metadata.secondary_keys import can_index
 from pyhudi.metadata.table.logs import empty_group_log
 from pyhudi.metadata.table.upkeep import planned_partitions
@@ -34,8 +35,6 @@ EXPRESSIONS: Final = (
     ("length(s)", "column_stats"),
     ("substring(s)", "column_stats"),
 )
-_BUILDS: Final = "0001"
-"""Behind the instants by which parts of a metadata table are built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +201,9 @@ class LoseFile(Step):
     """How much is left of it, as the end of a slice; None where it is gone."""
     meanwhile: Upsert = field(default_factory=Upsert)
     is_base: bool = False
-    """Whether it is a base file, of a compaction, or a log."""
+    """Whether it is a base file or a log."""
+    place: int = -1
+    """Which of them, by instant and path, counted as a list is; of fewer ones it begins anew."""
 
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self | None:
@@ -210,7 +211,8 @@ class LoseFile(Step):
         if not found:
             return None
         left, is_base = chance.choice((None, 0, -1)), chance.random() < 0.3
-        return cls(chance.choice(found), left, Upsert.draw(chance, world), is_base)
+        place = -1 if chance.random() < 0.4 else chance.randrange(40)
+        return cls(chance.choice(found), left, Upsert.draw(chance, world), is_base, place)
 
     def fits(self, world: World) -> bool:
         """Before version 8 the name of a log does not say whether its commit is on the timeline."""
@@ -235,7 +237,7 @@ class LoseFile(Step):
         world.table.repair(self.partition, options=world.setting.options)
 
     def _lose(self, world: World) -> bool:
-        """Return whether there was one that has entries, of a commit that counts and did not build the index."""
+        """Return whether there was one, of a commit that counts."""
         told = told_by(world)
         assert told is not None
         slices = told.file_groups(self.partition)
@@ -243,14 +245,14 @@ class LoseFile(Step):
         for some in slices:
             found += [some.base] if self.is_base and some.base is not None else []
             found += [] if self.is_base else [one for one in some.logs if told.is_valid(one.instant)]
-        files = [one for one in found if one.instant > _BUILDS and one.size_bytes > len(empty_group_log(one.instant))]
+        files = [one for one in found if isinstance(one, BaseFile) or is_needed(one, slices)]
         if not files:
             return False
-        newest = max(files, key=lambda one: (one.instant, one.path))
-        storage, data = told.state.storage, told.state.storage.get(newest.path)
-        storage.delete(newest.path)
+        lost = sorted(files, key=lambda one: (one.instant, one.path))[self.place % len(files)]
+        storage, data = told.state.storage, told.state.storage.get(lost.path)
+        storage.delete(lost.path)
         if self.left is not None:
-            storage.put(newest.path, data[: self.left])
+            storage.put(lost.path, data[: self.left])
         return True
 
     def _read(self, world: World) -> None:
@@ -264,13 +266,16 @@ class LoseFile(Step):
     def call(self) -> str:
         kind = "base file" if self.is_base else "log"
         return (
-            f"<of the newest {kind} of {self.partition}, {self.left} is left>; {self.meanwhile.call()}; check; repair"
+            f"<of {kind} {self.place} of {self.partition}, {self.left} is left>; {self.meanwhile.call()}; check; repair"
         )
 
 
-def is_of_rows(partition: str) -> bool:
-    """Return whether a partition of the metadata table is an index of rows."""
-    return partition == RECORD or partition.startswith(SECONDARY_PREFIX)
+def is_needed(log: LogFile, slices: Sequence[FileSlice]) -> bool:
+    """Return whether a log has entries, or is all that its commit wrote to show its file group."""
+    if log.size_bytes > len(empty_group_log(log.instant)):
+        return True
+    group = next(one for one in slices if log in one.logs)
+    return group.base is None and all(one is log or one.instant != log.instant for one in group.logs)
 
 
 def ready(world: World) -> set[str]:

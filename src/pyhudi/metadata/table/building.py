@@ -26,7 +26,14 @@ from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.state import complete_commit, metadata_state, request_commit
 from pyhudi.metadata.stats.value_types import as_defined
 from pyhudi.metadata.table.commit import remove_instant_of
-from pyhudi.metadata.table.groups import first_records, records_count, write_base_files, write_empty_groups
+from pyhudi.metadata.table.groups import (
+    empty_group,
+    empty_log_stats,
+    first_records,
+    records_count,
+    write_base_files,
+    write_empty_groups,
+)
 from pyhudi.metadata.table.initialise import bootstrap_time
 from pyhudi.options import Settings
 from pyhudi.state.config import TableConfig
@@ -77,7 +84,8 @@ def open_groups(
         requested = Instant(requested_time=time, action=Action.DELTACOMMIT, state=State.REQUESTED)
         started = request_commit(own, requested, None)
         write_empty_groups(own, kind, groups[kind.name], time, state.env)
-        complete_commit(own, started, first_records(own, kind, ()), completion_time)
+        empty = empty_log_stats([empty_group(one, time) for one in groups[kind.name]])
+        complete_commit(own, started, first_records(own, {kind.name: empty}), completion_time)
         opened[kind.name] = OpenedGroups(groups=tuple(groups[kind.name]), time=time)
     return _with(state, state.config.metadata_partitions, [*state.config.partitions_being_built, *groups]), opened
 
@@ -119,11 +127,7 @@ def show_groups(
         raise WriteConflict(text, partitions=names)
     remove_instant_of(own, time)
     requested = Instant(requested_time=time, action=Action.DELTACOMMIT, state=State.REQUESTED)
-    defined = definitions_for(state, names)
-    kind = kind_of(names[0], defined)
-    metadata = replace(
-        first_records(own, kind, ()), stats={one.partition: one.written for one in filled if one.written}
-    )
+    metadata = first_records(own, {one.partition: one.written for one in filled})
     complete_commit(own, request_commit(own, requested, None), metadata, completion_time)
     ready = sorted({*state.config.metadata_partitions, *names})
     return _with(state, ready, _others_building(state, names))

@@ -7,7 +7,7 @@ finds pending. Start at `MetadataCommit`.
 Spec: format/metadata-table 7.1, 7.2, 7.5.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
@@ -26,7 +26,7 @@ from pyhudi.metadata.state import MetadataTable, complete_commit, metadata_state
 from pyhudi.metadata.stats.value_types import as_defined
 from pyhudi.metadata.table.agreement import CHECK_METADATA, require_told_files
 from pyhudi.metadata.table.compaction import finish_compaction, is_compaction_due
-from pyhudi.metadata.table.groups import write_empty_logs
+from pyhudi.metadata.table.groups import empty_log_stats, write_empty_logs
 from pyhudi.metadata.table.logs import BLOCK_BYTES, GroupLog, group_logs, spread_logs, write_logs
 from pyhudi.metadata.table.owned_groups import fit_others, have_same_counts, make_groups, missing_groups
 from pyhudi.options import Settings
@@ -135,7 +135,7 @@ class MetadataCommit:
             logs=tuple(logs),
             written=write_logs(table, logs, self.time, revision) if is_early else None,
             completed=table.timeline.completed,
-            slices=_slices(table, logs),
+            slices=_slices(table, [*(one.partition for one in logs), *made]),
             groups={one: _ids(table, one) for one in dict.fromkeys(log.partition for log in logs)},
             made=made,
         )
@@ -195,8 +195,9 @@ class MetadataCommit:
                 table = open_metadata(state, timeline, is_locked=True)
             make_groups(table, self._prepared.made)
             logs = self._renumbered(table)
-            slices = _slices(table, logs)
+            slices = _slices(table, [*(one.partition for one in logs), *self._prepared.made])
             written = write_logs(table, logs, self.time, self._prepared.revision)
+        written = _with_made(written, self._prepared.made)
         operation = WriteOperation.UPSERT_PREPPED
         instant = Instant(requested_time=self.time, action=Action.DELTACOMMIT, state=State.REQUESTED)
         self.is_compaction_due = is_compaction_due(table, self.settings)
@@ -291,10 +292,17 @@ def remove_logs(state: TableState, time: InstantTime) -> None:
         own.storage.delete(path)
 
 
-def _slices(table: MetadataTable, logs: Sequence[GroupLog]) -> dict[FileId, InstantTime]:
+def _slices(table: MetadataTable, partitions: Iterable[str]) -> dict[FileId, InstantTime]:
     """Return the base instant of each file group of the partitions that are written."""
-    partitions = dict.fromkeys(one.partition for one in logs)
-    return {one.group.file_id: one.base_instant for where in partitions for one in table.file_groups(where)}
+    return {one.group.file_id: one.base_instant for where in set(partitions) for one in table.file_groups(where)}
+
+
+def _with_made(
+    written: Mapping[str, tuple[WriteStat, ...]], made: Mapping[str, Sequence[FileSlice]]
+) -> dict[str, tuple[WriteStat, ...]]:
+    """Return the files that a commit writes, with those that only show file groups which it makes."""
+    empty = {partition: empty_log_stats(groups, written.get(partition, ())) for partition, groups in made.items()}
+    return {one: (*written.get(one, ()), *empty.get(one, ())) for one in {**written, **empty}}
 
 
 def _found(prepared: _Prepared) -> dict[str, list[FileId]]:

@@ -9,7 +9,7 @@ Spec: format/metadata-table 7.7.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyhudi.errors import CorruptData, PreconditionFailed
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import FileSlice, LogFile
-from pyhudi.metadata.committed_files import built_at, lost_index_file
+from pyhudi.metadata.committed_files import built_at, is_of_rows, kept_files, lost_index_file
 from pyhudi.metadata.names import group_number
 from pyhudi.metadata.partitions.kinds import kind_of, kinds_of
 from pyhudi.metadata.reader import slice_entries
@@ -128,12 +128,30 @@ def _run(
     stats: dict[str, list[WriteStat]] = {}
     for stat in filter(None, written.values()):
         stats.setdefault(str(stat.partition_path), []).append(stat)
+    left = _left(table, instant.requested_time, {path: [one.file_id for one in found] for path, found in stats.items()})
     metadata = CommitMetadata(
         operation=WriteOperation.COMPACT,
         stats={partition: tuple(found) for partition, found in stats.items()},
+        extra=kept_files(table, left),
         compacted=True,
     )
     complete_commit(table.state, replace(instant, state=State.INFLIGHT), metadata, issue())
+
+
+def _left(
+    table: MetadataTable, time: InstantTime, filled: Mapping[str, Collection[str | None]]
+) -> dict[str, list[FileSlice]]:
+    """Return the file slices of indexes of rows that a compaction leaves, given the file groups that it fills."""
+    there = [one for one in table.partitions if is_of_rows(one) and _is_as_planned(table, one, time)]
+    left = {
+        one: [group for group in table.file_groups(one) if group.group.file_id not in filled.get(one, ())]
+        for one in there
+    }
+    return {one: [replace(group, logs=_before(table, group, time)) for group in groups] for one, groups in left.items()}
+
+
+def _before(table: MetadataTable, group: FileSlice, time: InstantTime) -> tuple[LogFile, ...]:
+    return tuple(log for log in group.logs if _is_before(table, log, time))
 
 
 def _completed(table: MetadataTable, action: Action) -> list[Instant]:
@@ -160,7 +178,7 @@ def _operations(table: MetadataTable, time: InstantTime) -> list[CompactionOpera
     """Plan the file groups that have logs to fold."""
     kept_up = [kind.name for kind in kinds_of(table.partitions, table.definitions)]
     groups = [group for partition in kept_up if _is_whole(table, partition) for group in table.file_groups(partition)]
-    chosen = [(group, [log for log in group.logs if _is_before(table, log, time)]) for group in groups]
+    chosen = [(group, _before(table, group, time)) for group in groups]
     return [_operation(group, logs) for group, logs in chosen if logs]
 
 
@@ -168,7 +186,7 @@ def _is_whole(table: MetadataTable, partition: str) -> bool:
     """Return whether all files of an index of rows are there: in a base file, nothing would tell of a lost one."""
     lost = lost_index_file(table, partition)
     if lost is not None:
-        _log.warning("a file is gone or cut off, and its index is not compacted: %s", lost)
+        _log.warning("a file is gone or cut off, and its index is not compacted: %s", lost.path)
     return lost is None
 
 

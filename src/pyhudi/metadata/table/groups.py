@@ -5,7 +5,7 @@ Start at `write_empty_groups`.
 Spec: format/metadata-table 3.2, 3.5.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -28,6 +28,7 @@ from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 
 __all__ = [
     "empty_group",
+    "empty_log_stats",
     "first_records",
     "records_by_partition",
     "records_count",
@@ -105,10 +106,20 @@ def records_by_partition(records: Records) -> dict[str, int]:
     return {"": records_count(records)} if owners is None else dict(owners.counts)
 
 
-def first_records(own: TableState, kind: PartitionKind, written: tuple[WriteStat, ...]) -> CommitMetadata:
-    """Return what the delta commit says that wrote base files, or none."""
+def first_records(own: TableState, written: Mapping[str, Sequence[WriteStat]]) -> CommitMetadata:
+    """Return what the delta commit says that built partitions; `written` are the files of each."""
     operation = WriteOperation.BULK_INSERT_PREPPED if own.layout.has_completion_times else WriteOperation.BULK_INSERT
-    return CommitMetadata(operation=operation, stats={kind.name: written} if written else {})
+    return CommitMetadata(operation=operation, stats={name: tuple(stats) for name, stats in written.items() if stats})
+
+
+def empty_log_stats(groups: Sequence[FileSlice], written: Sequence[WriteStat] = ()) -> tuple[WriteStat, ...]:
+    """Return what a commit says of the logs that show file groups to which it writes nothing else.
+
+    By it a lost log is missed: where it is all that there is of the last file group, the number of file groups would
+    be another, and keys would be looked for in other ones than they are in.
+    """
+    filled = {one.file_id for one in written}
+    return tuple(_log_stat(one.logs[0]) for one in groups if one.group.file_id not in filled)
 
 
 def _spread_base_files(
@@ -131,6 +142,25 @@ def _write_base_file(
     data = base_file_content(entries, table_version, block_bytes)
     storage.put(paths[content.group], data)
     return len(data), None
+
+
+def _log_stat(log: LogFile) -> WriteStat:
+    return WriteStat(
+        file_id=log.file_id,
+        path=log.path,
+        prev_commit=log.instant,
+        num_writes=0,
+        total_write_bytes=log.size_bytes,
+        partition_path=log.partition,
+        file_size_in_bytes=log.size_bytes,
+        base_file="",
+        log_files=(log.name,),
+        log_version=log.version,
+        log_offset=0,
+        scan_time_ms=0,
+        upsert_time_ms=0,
+        create_time_ms=0,
+    )
 
 
 def _base_stat(file: BaseFile, rows_count: int) -> WriteStat:

@@ -32,7 +32,14 @@ from pyhudi.metadata.partitions.kinds import (
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.state import complete_commit, metadata_properties, metadata_state, request_commit
 from pyhudi.metadata.stats.value_types import as_defined
-from pyhudi.metadata.table.groups import first_records, records_by_partition, write_base_files, write_empty_groups
+from pyhudi.metadata.table.groups import (
+    empty_group,
+    empty_log_stats,
+    first_records,
+    records_by_partition,
+    write_base_files,
+    write_empty_groups,
+)
 from pyhudi.options import Settings
 from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
@@ -194,7 +201,8 @@ def _build(
     groups = first_groups(kind, settings, records_by_partition(records))
     write_empty_groups(own, kind, groups, time, state.env)
     written = write_base_files(own, kind, records, groups=groups, time=time, settings=settings)
-    complete_commit(own, instant, first_records(own, kind, written), completion_time)
+    empty = empty_log_stats([empty_group(one, time) for one in groups], written)
+    complete_commit(own, instant, first_records(own, {kind.name: (*written, *empty)}), completion_time)
 
 
 def bootstrap_time(own: TableState, timeline: Timeline) -> InstantTime:

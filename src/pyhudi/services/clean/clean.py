@@ -131,7 +131,8 @@ class Cleaning:
     def commit(self, call: ServiceCall, instant: Instant, plan: CleanPlan, done: float) -> Callable[[bytes], bytes]:
         """Delete the partitions that are empty, and say what was done."""
         is_free = not pending_writes(load_timeline(call.state))
-        dropped = _drop_partitions(call.state, plan.partitions) if is_free else set()
+        emptied = plan.partitions if call.owner is None else ()  # an index says in its own when it was built
+        dropped = _drop_partitions(call.state, emptied) if is_free else set()
         _tell_metadata_table(call, instant, plan.files, dropped)
         metadata = CleanMetadata(
             start_time=instant.requested_time,
@@ -147,7 +148,7 @@ class Cleaning:
                 )
                 for where in sorted({*plan.files, *dropped})
             },
-            extra=_with_held(plan.extra or {}, () if is_free else plan.partitions),
+            extra=_with_held(plan.extra or {}, () if is_free else emptied),
         )
         return partial(encode_clean_metadata, metadata)
 
