@@ -23,4 +23,4 @@ def test_only_groups_with_records_get_a_base_file():
     assert len(names) == 1 + 3 + 1
     assert [stat.num_inserts for stat in written] == [1]
     assert list(first_records(own, {kind.name: written}).stats) == ["files"]
-    assert first_records(own, kind, ()).stats == {}
+    assert first_records(own, {kind.name: ()}).stats == {}
