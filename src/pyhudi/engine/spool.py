@@ -35,6 +35,8 @@ Group: TypeAlias = str | int
 
 _PARTS: Final = 4
 """Of the memory for rows, one part is gathered before it is written, and is there twice while it is put in order."""
+_PIECES: Final = 16
+"""So many of the largest pieces are as much as the memory for rows."""
 _KEYED: Final = (KEY, PARTITION, ORDER)
 _ROUTING: Final = (pa.field(BUCKET, pa.int32()), pa.field(TASK, pa.int32()), pa.field(IS_MOVED, pa.bool_()))
 
@@ -78,12 +80,13 @@ class Spool:
             self.flush(by)
 
     def flush(self, by: str) -> None:
-        """Write what is held, each group's rows in one piece."""
+        """Write what is held, each group's rows in one piece, or in several of a size that a task holds some of."""
         rows, self._held, self._held_bytes = pa.concat_tables(self._held or [self.schema.empty_table()]), [], 0
+        most_rows = max(1, rows.num_rows * self.memory.rows_bytes // (_PIECES * max(1, rows.nbytes)))
         for group, some in _split(rows, by):
-            [batch] = some.combine_chunks().to_batches()
-            keys_bytes = sum(batch.column(name).nbytes for name in _KEYED if name in self.schema.names)
-            self._pieces[group].append(_Piece(self._batches.add(batch), keys_bytes))
+            for batch in some.combine_chunks().to_batches(max_chunksize=most_rows):
+                keys_bytes = sum(batch.column(name).nbytes for name in _KEYED if name in self.schema.names)
+                self._pieces[group].append(_Piece(self._batches.add(batch), keys_bytes))
 
     def read(self, group: Group, start: int = 0, end: int | None = None) -> Iterator[pa.RecordBatch]:
         """Yield some rows of a group, or all, in the order in which they came."""

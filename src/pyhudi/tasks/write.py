@@ -5,6 +5,7 @@ rows at a time, or what memory is for where these are more. Start at `write_buck
 """
 
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -98,13 +99,13 @@ def write_buckets(
             if kind is RowsKind.INSERT and file.sink is Sink.BASE and not sort_columns:
                 yield _streamed(storage, spec, file, parts)
                 continue
-            first = list(_until(parts, math.inf if memory is None else memory.rows_bytes))
-            if memory is not None and (after := next(parts, None)) is not None:
-                given = chain(first, [after], parts)
+            held, is_more = _held(parts, math.inf if memory is None else memory.rows_bytes)
+            if memory is not None and is_more:
+                given = chain(_given_up(held), parts)
                 work = partial(_write_many, storage, spec, file, given, kind=kind, memory=memory)
                 yield Portion(size_bytes=MOST_BYTES + 1, work=work)
                 continue
-            rows = pa.Table.from_batches(first)
+            rows = pa.Table.from_batches(_given_up(held))
             rows = sort_rows(rows, sort_columns) if sort_columns else rows
             work = partial(write_bucket, storage, spec, file, rows, kind, reads=reads)
             yield Portion(size_bytes=bucket_bytes(file, rows.nbytes), work=work)
@@ -112,14 +113,21 @@ def write_buckets(
     return written(portions(), attempt)
 
 
-def _until(parts: Iterator[pa.RecordBatch], most_bytes: float) -> Iterator[pa.RecordBatch]:
-    """Yield parts until they take more than so many bytes."""
-    held_bytes = 0
+def _held(parts: Iterator[pa.RecordBatch], most_bytes: float) -> tuple[deque[pa.RecordBatch], bool]:
+    """Take parts until they are more than so many bytes; returns them, and whether there are more than that."""
+    held, held_bytes = deque[pa.RecordBatch](), 0
     for part in parts:
-        yield part
-        held_bytes += part.nbytes
+        held.append(part)
         if held_bytes > most_bytes:
-            return
+            return held, True
+        held_bytes += part.nbytes
+    return held, False
+
+
+def _given_up(held: deque[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield parts, and hold none that was given."""
+    while held:
+        yield held.popleft()
 
 
 def written(portions: Iterator[Portion[list[WriteStatus]]], attempt: Attempt) -> Iterator[pa.RecordBatch]:
@@ -189,11 +197,11 @@ def _of_size(parts: Iterator[pa.Table], size_bytes: int) -> Iterator[pa.Table]:
 
 def _chosen(merge: MergeSpec, parts: Iterator[pa.RecordBatch], kind: RowsKind, memory: RowsMemory) -> ManyChanges:
     """Put rows on disk, and choose one of each key by narrow columns; where rows fill each other, make one of them."""
-    first = next(parts)
+    held = deque([next(parts)])
     wanted = {KEY, IS_MOVED, BASE_ROW, *merge.ordering, *DELETE_COLUMNS, merge.delete_field}
-    names = [name for name in first.schema.names if name in wanted]
-    rows, narrow = RowsOnDisk(first.schema, memory.spill_directory), list[pa.Table]()
-    for part in chain([first], parts):
+    names = [name for name in held[0].schema.names if name in wanted]
+    rows, narrow = RowsOnDisk(held[0].schema, memory.spill_directory), list[pa.Table]()
+    for part in chain(_given_up(held), parts):
         rows.add(part)
         narrow.append(_narrow(part, names))
     table = pa.concat_tables(narrow)

@@ -211,7 +211,7 @@ class Beside(Step):
         return None if step is None or other is None else cls(step, other, at)
 
     def fits(self, world: World) -> bool:
-        """An insert that looks no key up gives a second row to one that the other writer stores meanwhile."""
+        """An insert that looks no key up gives a second row to one that is stored meanwhile, or is back (301087)."""
         meets_key = isinstance(self.step, BulkInsert | Insert) and getattr(self.step, "duplicates", "none") == "none"
         is_free = not (meets_key and _keys_in(self.step, world) & _keys_in(self.other, world))
         return is_free and self.step.fits(world) and self.other.fits(world)
@@ -378,8 +378,10 @@ def follow(world: World, step: Write) -> None:
 
 
 def _keys_in(step: Step, world: World) -> set[Key]:
-    """Return the keys of the rows that a step is given."""
-    return {tuple(row[name] for name in world.setting.key) for row in getattr(step, "rows", ())}
+    """Return the keys of the rows that a step is given, or brings back."""
+    moment = world.moment(step.back) if isinstance(step, Restore) else None
+    rows = getattr(step, "rows", ()) if moment is None else (one.row for one in moment.rows.values())
+    return {tuple(row[name] for name in world.setting.key) for row in rows}
 
 
 class Interrupted:
