@@ -3,10 +3,12 @@ import pytest
 from tests.building import SMALL_FILES, TINY_FILTERS, TableBuilder, trip, trips
 from tests.faulty import FaultyStorage
 
+from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import CorruptData, InvalidInput, SchemaMismatch
 from pyhudi.metadata import listing
 from pyhudi.metadata.record_places import PLACES
 from pyhudi.queries import lookup
+from pyhudi.timeline.active import load_timeline
 
 
 def test_records_are_found_by_key_in_every_partition(engine, version):
@@ -27,6 +29,22 @@ def test_files_that_cannot_hold_the_key_are_not_read(engine):
     opened = [one.path for one in faulty.operations if one.name == "open_input"]
     assert files > 1
     assert len(opened) < 2 * files
+
+
+def test_of_slices_with_logs_base_files_that_cannot_hold_the_key_are_not_read():
+    """A key of a log, of a base file, and of both, and one that a log deletes."""
+    options = {**SMALL_FILES, **TINY_FILTERS, "hoodie.index.type": "SIMPLE"}
+    table = TableBuilder("mor").create()
+    table.insert(trips(*(trip(f"k{i}") for i in range(45))), options=options)
+    table.upsert(trips(*(trip(f"k{i}", ts=9) for i in range(0, 45, 2))), options=options)
+    table.delete(keys=["k8"], options=options)
+    table.upsert(trips(trip("new", ts=9)), options=options)
+    engine = LocalEngine(table.state.storage)
+    slices = lookup.plan_lookup(table.state, load_timeline(table.state), ["k7"], engine).slices
+    assert len(slices) > 1
+    assert sum(one.base is not None for one in slices) == 1
+    found = table.lookup(["k6", "k7", "k8", "new"], columns=["uuid", "ts"]).sort_by("uuid")
+    assert found.to_pydict() == {"uuid": ["k6", "k7", "new"], "ts": [9, 1, 9]}
 
 
 def test_what_is_no_list_of_keys_is_refused(engine):

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyhudi.arguments import as_items, as_text
 from pyhudi.engine.api import KEY, PARTITION, Engine
 from pyhudi.errors import InvalidInput
+from pyhudi.filegroup.model import BaseFile
 from pyhudi.index.bloom import may_hold_told, prune_file
 from pyhudi.metadata.listing import file_index
 from pyhudi.metadata.names import MetadataPartition
@@ -42,7 +43,7 @@ def plan_lookup(
 
     Cost:   one listing a partition. By the record index, where there is one and the newest moment is read: the blocks
             that may have the keys, and rows only of the files that it names. Else one footer a file, or its entry in
-            `bloom_filters`; rows only of files whose key range and filter let a key be there, and of slices with logs.
+            `bloom_filters`; rows only of files whose key range and filter let a key be there, and of all logs.
     Raises: InvalidInput for a table whose keys are virtual; as `keys_as_stored`, `naming_lost_files`.
     """
     sought_keys = keys_as_stored(state, keys, timeline=timeline)
@@ -61,7 +62,8 @@ def plan_lookup(
     sought = pa.table({KEY: pa.array(sought_keys, pa.string()), PARTITION: pa.nulls(len(sought_keys), pa.string())})
     with naming_lost_files(plan):
         kept = _may_hold(plan, sought, engine)
-    return replace(plan, slices=tuple(one for one in plan.slices if one.logs or scan_file_of(one).path in kept))
+    left = (one if one.base in kept else replace(one, base=None) for one in plan.slices)
+    return replace(plan, slices=tuple(one for one in left if one.base is not None or one.logs))
 
 
 def plan_lookup_by(
@@ -86,13 +88,12 @@ def plan_lookup_by(
     return plan if sought else replace(plan, slices=())
 
 
-def _may_hold(plan: ReadPlan, sought: pa.Table, engine: Engine) -> set[str]:
-    """Return the paths of the base files without logs that may have a key: by the metadata table, else by footers."""
-    bases = [one.base for one in plan.slices if one.base is not None and not one.logs]
+def _may_hold(plan: ReadPlan, sought: pa.Table, engine: Engine) -> set[BaseFile]:
+    """Return the base files that may have a key: by the metadata table, else by footers."""
+    bases = [one.base for one in plan.slices if one.base is not None]
     told = may_hold_told(file_index(plan.state, plan.timeline), sought, bases, by_partition=False)
-    if told is not None:
-        return {base.path for base, is_candidate in zip(bases, told, strict=True) if is_candidate}
-    prune = partial(prune_file, storage=plan.state.storage, keys=sought, by_partition=False)
-    return {
-        file.path for file, is_candidate in zip(plan.files, engine.run(prune, plan.files), strict=True) if is_candidate
-    }
+    if told is None:
+        prune = partial(prune_file, storage=plan.state.storage, keys=sought, by_partition=False)
+        files = [scan_file_of(one) for one in plan.slices if one.base is not None]
+        told = engine.run(prune, files)
+    return {base for base, is_candidate in zip(bases, told, strict=True) if is_candidate}
