@@ -11,6 +11,7 @@ from tests.building import TINY_FILTERS, TableBuilder
 
 import pyhudi
 from pyhudi.actions.bulk_insert import SortMode
+from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError, InvalidInput
 from pyhudi.kernels.mergers import register_merger
 from pyhudi.tasks import write
@@ -279,19 +280,96 @@ def test_batches_with_other_columns_are_refused(table):
         table.insert(mixed(), options=OPTIONS)
 
 
-@pytest.mark.parametrize("how", ["upsert", "insert, drop", "global index"])
-def test_keys_that_do_not_fit_are_refused_before_anything_is_on_the_timeline(table, how):
-    options = OPTIONS | ({"hoodie.index.type": "GLOBAL_SIMPLE"} if how == "global index" else {})
-    if how == "global index":
-        table = TableBuilder().create(SCHEMA, options=options)
-    table.bulk_insert(given("reader", count=100), options=OPTIONS)
-    table.bulk_insert(given("reader", count=100, start=900_000), options=OPTIONS)
+def test_keys_that_have_to_be_together_and_do_not_fit_are_refused_before_anything_is_on_the_timeline():
+    """Under a global index two rows of one key may ask for two partitions: one is chosen before anything else."""
+    options = OPTIONS | {"hoodie.index.type": "GLOBAL_SIMPLE"}
+    table = TableBuilder().create(SCHEMA, options=options)
+    table.bulk_insert(given("reader", count=200), options=OPTIONS)
     before = table.inspect.timeline()
-    verb = partial(table.insert, duplicates="drop") if how == "insert, drop" else table.upsert
     with pytest.raises(InvalidInput, match=r"pyhudi\.memory\.bytes"):
-        verb(given("reader", count=30_000), options=options)
+        table.upsert(given("reader", count=30_000), options=options)
     assert table.inspect.timeline().equals(before)
     assert table.count() == 200
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM", "RECORD_LEVEL_INDEX", "GLOBAL_SIMPLE"])
+@pytest.mark.parametrize("verb", ["upsert", "insert, drop"])
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_keys_that_do_not_fit_are_looked_up_in_shares(kind, verb, index, shares):
+    """What is stored of them is in several files, in logs, behind deletes there, and in both partitions."""
+    if index.startswith("GLOBAL") and verb == "upsert":
+        pytest.skip("their keys have to be together")
+    chance = np.random.default_rng(11)
+    options = {
+        **TINY_FILTERS,
+        "hoodie.index.type": index,
+        "hoodie.metadata.record.level.index.enable": "RECORD" in index,
+    }
+    options |= {"hoodie.parquet.max.file.size": 60_000, "hoodie.parquet.small.file.limit": 0}
+    numbers = chance.permutation(30_000)[:26_000]  # as they are sorted nowhere, each share meets each file
+    changes = some_rows(numbers, ts=5)
+    found = []
+    for is_stream in (False, True):
+        table = TableBuilder(kind).create(SCHEMA, options=options)
+        table.bulk_insert(some_rows(range(0, 30_000, 5)), options=options)
+        table.upsert(some_rows(range(0, 30_000, 35), ts=2), options=options)
+        table.upsert(some_rows(range(30_001, 30_400)), options=options)
+        table.delete(some_rows(range(0, 30_000, 50)), options=options)
+        rows, memory = (changes.to_reader(500), MEMORY) if is_stream else (changes, {})
+        write = table.upsert if verb == "upsert" else partial(table.insert, duplicates="drop")
+        result = write(rows, options={**options, **memory})
+        counts = result.inserted, result.updated, result.deleted
+        found.append(
+            (counts, read(table, "uuid", "ts", "city").sort_by([("uuid", "ascending"), ("city", "ascending")]))
+        )
+        assert table.check().ok
+    assert found[0] == found[1]
+    assert len(shares) == 1
+    assert len(shares[0].found) > 1
+
+
+def test_keys_that_are_looked_up_in_shares_meet_those_that_another_writer_stores_meanwhile(table, shares, monkeypatch):
+    from pyhudi.actions import write
+
+    options = {**TINY_FILTERS, "hoodie.parquet.max.file.size": 60_000, "hoodie.parquet.small.file.limit": 0}
+    options["hoodie.index.type"] = "SIMPLE"
+    table.bulk_insert(some_rows(range(0, 30_000, 5)), options=options)
+    table.upsert(some_rows(range(0, 30_000, 35), ts=2), options=options)
+    original, others = write.start_write, [some_rows([29_999], ts=9)]
+
+    def beside(*said):
+        if others:
+            rows = others.pop()
+            TableBuilder().reopen(table).upsert(rows, options=options)
+        return original(*said)
+
+    monkeypatch.setattr(write, "start_write", beside)
+    table.upsert(some_rows(range(30_000), ts=5).to_reader(500), options={**options, **MEMORY})
+    assert len(shares) > 1  # of the plan, and of what was stored since
+    assert read(table, "uuid").num_rows == 30_000
+    assert read(table, "uuid", "ts").filter(pc.field("uuid") == "k029999")["ts"].to_pylist() in ([5], [9])
+    assert table.check().ok
+
+
+def some_rows(numbers, ts=1):
+    cities = ["sf" if number % 3 else "oslo" for number in numbers]
+    keys = [f"k{number:06}" for number in numbers]
+    return pa.table([keys, [ts] * len(keys), cities, ["n"] * len(keys)], schema=SCHEMA)
+
+
+@pytest.fixture
+def shares(monkeypatch):
+    """Gather the look-ups that go in shares, in a call that looks keys up first."""
+    made = []
+    original = LocalEngine.in_shares
+
+    def kept(*given):
+        found = original(*given)
+        made.extend([found] if found is not None else [])
+        return found
+
+    monkeypatch.setattr(LocalEngine, "in_shares", kept)
+    return made
 
 
 def test_keys_that_do_not_fit_are_no_matter_where_none_is_looked_up(table):

@@ -85,8 +85,7 @@ def insert(
 ) -> WriteResult | PlannedWrite:
     """Put rows in, without looking their keys up unless duplicates are dropped or refused."""
     policy = call.settings.get(DUPLICATES)
-    room = partial(require_room_for_keys, looks_in_all=True) if policy != "none" else None
-    with begin_write(call, records, operation, require_room_for_keys=room) as begun:
+    with begin_write(call, records, operation) as begun:
         write = bring_few_rows(begun)
         tagged = tag(write, looks_in_all=True) if policy != "none" else untagged(write)
         placed = {} if tagged.index.is_global else tagged.hidden_by_slice

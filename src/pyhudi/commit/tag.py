@@ -4,15 +4,18 @@ Spec: Writer Expectations 2.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
 
 from pyhudi.commit.begin import WriteContext
 from pyhudi.commit.call import WRITE_MEMORY
 from pyhudi.commit.sinks import appends_of, stored_slices
 from pyhudi.commit.sizing import sizing_of
 from pyhudi.commit.write_plan import Appends, sole_files
-from pyhudi.engine.api import FILE_INDEX, KEY, Frame, KeyedRows, Moves, too_many_keys
+from pyhudi.engine.api import FILE_INDEX, KEY, Engine, Frame, KeyedRows, Moves, too_many_keys
 from pyhudi.engine.frames import LocalFrame
 from pyhudi.filegroup.log_spec import has_positions
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice, PartitionPath
@@ -93,42 +96,82 @@ def tag(
         slices = [one for one in write.slices if one.group.partition not in sole]
         if not slices:
             return replace(untagged(write), sole=sole)
-        columns = merge_spec(call.state.config).ordering if index.moves is Moves.DELETE_AND_INSERT else ()
-        if index.is_told and has_places(call.state):
-            by_partition = not looks_everywhere(write)
-            told = told_places(call.engine, call.state, write.snapshot, write.rows, slices, by_partition=by_partition)
-            if told is not None and not columns:
-                return replace(_counted(write, Found(frame=told[0], slices=tuple(slices), rows=told[1]), sole, index))
-            if told is not None:
-                slices = _holding(slices, told[0])
-        rows = write.rows
-        if asks_metadata and not index.is_told and len(slices) > 1:
-            rows = call.engine.fetch_keys(rows)
-            slices = slices if rows.keys is None else slices_told(write.files, rows.keys.column(KEY), slices)
-        looking = index.everywhere() if write.has_unknown_partitions else index
-        looking = by_metadata(looking, write.files) if looking.asks_metadata else looking
-        found = search(
+        find = partial(
+            _find,
             write,
-            rows,
-            slices,
-            looking,
-            columns=columns,
+            slices=slices,
             sees_deletes=looks_in_all,
             finds_hidden=finds_hidden,
-            numbers_rows=appends_of(write) is not Appends.NOTHING and has_positions(call.settings, call.state.layout),
+            asks_metadata=asks_metadata,
         )
+        found = _in_shares(call.engine, write.rows, find)
         return replace(_counted(write, found, sole, index), finds_hidden=finds_hidden)
 
 
-def require_room_for_keys(write: WriteContext, *, looks_in_all: bool = False) -> None:
-    """Refuse a write whose keys do not fit into memory, where `tag` would look any up.
+def _find(
+    write: WriteContext,
+    rows: KeyedRows,
+    *,
+    slices: Sequence[FileSlice],
+    sees_deletes: bool,
+    finds_hidden: bool,
+    asks_metadata: bool,
+) -> Found:
+    """Look rows up as the table's index does."""
+    call, index = write.call, write.index
+    columns = merge_spec(call.state.config).ordering if index.moves is Moves.DELETE_AND_INSERT else ()
+    if index.is_told and has_places(call.state):
+        by_partition = not looks_everywhere(write)
+        told = told_places(call.engine, call.state, write.snapshot, rows, slices, by_partition=by_partition)
+        if told is not None and not columns:
+            return Found(frame=told[0], slices=tuple(slices), rows=told[1])
+        if told is not None:
+            slices = _holding(slices, told[0])
+    if asks_metadata and not index.is_told and len(slices) > 1:
+        rows = call.engine.fetch_keys(rows)
+        slices = slices if rows.keys is None else slices_told(write.files, rows.keys.column(KEY), slices)
+    looking = index.everywhere() if write.has_unknown_partitions else index
+    looking = by_metadata(looking, write.files) if looking.asks_metadata else looking
+    return _search(
+        write,
+        rows,
+        slices,
+        looking,
+        columns=columns,
+        sees_deletes=sees_deletes,
+        finds_hidden=finds_hidden,
+        numbers_rows=appends_of(write) is not Appends.NOTHING and has_positions(call.settings, call.state.layout),
+    )
+
+
+def _in_shares(engine: Engine, rows: KeyedRows, find: Callable[[KeyedRows], Found]) -> Found:
+    """Look rows up at once, or, where their keys do not fit into memory together, in shares."""
+    places: dict[tuple[FileGroupId, bool], int] = {}
+    slices: list[FileSlice] = []
+
+    def find_some(some: KeyedRows) -> LocalFrame:
+        """Look a share up; its FILE_INDEX then counts the slices of all shares."""
+        found, numbers = find(some), []
+        for number, one in enumerate(found.slices):
+            numbers.append(places.setdefault((one.group, number in found.hidden), len(places)))
+            slices.extend([one] if len(places) > len(slices) else [])
+        known = found.frame.narrow([FILE_INDEX]).column(FILE_INDEX)
+        frame: LocalFrame = found.frame.putting({FILE_INDEX: pa.array(numbers, pa.int32()).take(known)})
+        return frame
+
+    frame = engine.in_shares(rows, find_some)
+    if frame is None:
+        return find(rows)
+    hidden = frozenset(number for (_, is_hidden), number in places.items() if is_hidden)
+    return Found(frame=frame, slices=tuple(slices), rows=rows, hidden=hidden)
+
+
+def require_room_for_keys(write: WriteContext) -> None:
+    """Refuse an upsert whose keys have to be in memory together and do not fit: those of a global index.
 
     Raises: InvalidInput.
     """
-    if write.index.is_computed and not (write.has_unknown_partitions or looks_in_all):
-        return
-    sole = {} if looks_in_all else _sole(write)
-    if write.index.is_global or any(one.group.partition not in sole for one in write.slices):
+    if write.index.is_global:
         raise too_many_keys(write.call.settings.get(WRITE_MEMORY), sum(write.rows_by_partition.values()))
 
 
@@ -187,13 +230,28 @@ def search(
     columns: Sequence[str] = (),
     sees_deletes: bool = False,
     finds_hidden: bool = False,
-    numbers_rows: bool = False,
 ) -> Found:
     """Look rows up in file slices, as the index does.
 
     With `sees_deletes`, and where rows of one key may be in several file groups, or new keys in logs, keys that logs
     delete are not found.
     """
+    looking = partial(_search, write, columns=columns, sees_deletes=sees_deletes, finds_hidden=finds_hidden)
+    return _in_shares(write.call.engine, rows, partial(looking, slices=slices, index=index))
+
+
+def _search(
+    write: WriteContext,
+    rows: KeyedRows,
+    slices: Sequence[FileSlice],
+    index: Index,
+    *,
+    columns: Sequence[str] = (),
+    sees_deletes: bool = False,
+    finds_hidden: bool = False,
+    numbers_rows: bool = False,
+) -> Found:
+    """Look rows up as `search` does, all at once."""
     has_all = sees_deletes or index.sees_all_logs or bool(columns)
     ahead = frozenset(one.group for one in slices if logs_may_add_keys(one, write.snapshot))
     return find_keys(

@@ -335,6 +335,13 @@ class Engine(Protocol):
         """Keep those rows of `scan_keys` whose KEY, and PARTITION if asked, the rows have; one a key and file."""
         ...
 
+    def in_shares(self, rows: KeyedRows, find: Callable[[KeyedRows], Frame]) -> Frame | None:
+        """Look rows up in shares where their keys do not fit into memory together; None: they are looked up at once.
+
+        Shape: `find` is given KEY, PARTITION and ORDER of a share, and returns LOCATED and more columns; so does this.
+        """
+        ...
+
     def settle(self, located: Frame, dead: Frame) -> Frame:
         """Leave out places where a key is deleted; of a key that is alive nowhere in its partition, one is left.
 

@@ -5,6 +5,7 @@ writes them. Start at `LocalEngine`.
 """
 
 import logging
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -47,6 +48,7 @@ from pyhudi.engine.frames import (
 from pyhudi.engine.progress import NoProgress, Progress
 from pyhudi.engine.routing import match, route, settled
 from pyhudi.engine.scanning import scan_file
+from pyhudi.engine.shares import LocatedShares, locate_shares
 from pyhudi.engine.sorted_spool import sorted_spool
 from pyhudi.engine.spool import RoutedSpool, SpooledFrame, chosen, located_spool, routed_spool, spooled
 from pyhudi.engine.streams import Conformed, Keyed, StreamedFrame, WithValues, stream_of
@@ -65,7 +67,7 @@ _BATCH_ROWS = 128 * 1024
 _SAMPLE_RUNS = 16
 _log = logging.getLogger("pyhudi.engine")
 
-AnyFrame: TypeAlias = LocalFrame | StreamedFrame | SpooledFrame | RoutedSpool
+AnyFrame: TypeAlias = LocalFrame | StreamedFrame | SpooledFrame | RoutedSpool | LocatedShares
 GivenFrame = TypeVar("GivenFrame", LocalFrame, StreamedFrame)
 """What a caller gave: in memory, or a stream."""
 
@@ -219,7 +221,11 @@ class LocalEngine:
         return frame if kept is None else frame.taking(kept)
 
     def count(self, frame: AnyFrame, by: Sequence[str]) -> pa.Table:
-        """Count rows by columns."""
+        """Count rows by columns; of places on disk, share by share."""
+        if isinstance(frame, LocatedShares):
+            parts = [self.count(LocalFrame.of(table), by) for _, table in frame.tables()]
+            counted = pa.concat_tables(parts).group_by(list(by), use_threads=False).aggregate([("rows", "sum")])
+            return counted.select([*by, "rows_sum"]).rename_columns([*by, "rows"])
         frame = _resident(frame)
         if not by:
             return pa.table({"rows": pa.array([frame.rows_count], pa.int64())})
@@ -272,12 +278,22 @@ class LocalEngine:
         first = places.group_by(LOCATED.names, use_threads=False).aggregate([("number", "min")])
         return stored.taking(np.sort(first["number_min"].to_numpy()))
 
+    def in_shares(self, rows: KeyedRows, find: Callable[[KeyedRows], LocalFrame]) -> LocatedShares | None:
+        """Look rows on disk up share by share, where their keys are more than memory is for."""
+        if not (rows.has_many_keys and isinstance(rows.frame, SpooledFrame)):
+            return None
+        return locate_shares(rows.frame, lambda some: find(self.count_keyed(some)))
+
     def settle(self, located: LocalFrame, dead: LocalFrame) -> LocalFrame:
         """Choose row numbers by narrow columns."""
         return located.taking(settled(located.narrow(LOCATED.names), dead.narrow(LOCATED.names)))
 
-    def route(self, rows: KeyedRows, located: LocalFrame | None, routes: Routes) -> LocalFrame | RoutedSpool:
+    def route(
+        self, rows: KeyedRows, located: LocalFrame | LocatedShares | None, routes: Routes
+    ) -> LocalFrame | RoutedSpool:
         """Choose rows and put the routing columns over them; no wide column of rows in memory is touched."""
+        if isinstance(located, LocatedShares):
+            return self._route_shares(rows.frame, located, replace(routes, placing=Placing.BY_KEY))
         stored = LOCATED.empty_table() if located is None else located.table()
         if not isinstance(rows.frame, SpooledFrame):
             return self._routed(rows.frame, routes, stored)
@@ -285,9 +301,16 @@ class LocalEngine:
             return routed_spool(rows.frame, routes, partial(self._routed, stored=stored))
         rules = routes.beaten_by
         keyed = self.fetch_keys(rows, [] if rules is None else _decisive(rows.frame, rules)).keys
-        return located_spool(
-            rows.frame, routes, self._routed(LocalFrame.of(keyed), replace(routes, placing=Placing.BY_KEY), stored)
+        routed = self._routed(LocalFrame.of(keyed), replace(routes, placing=Placing.BY_KEY), stored)
+        [everything] = rows.frame.spool.shares(math.inf)
+        return located_spool(rows.frame, routes, [(everything, routed)])
+
+    def _route_shares(self, frame: SpooledFrame, located: LocatedShares, routes: Routes) -> RoutedSpool:
+        shares = (
+            (share, self._routed(LocalFrame.of(frame.narrow_share(share, [KEY, PARTITION, ORDER])), routes, stored))
+            for share, stored in located.tables()
         )
+        return located_spool(frame, routes, shares)
 
     def _routed(self, frame: LocalFrame, routes: Routes, stored: pa.Table) -> LocalFrame:
         def find_losers(rules: MergeSpec, rows: Indices, found: Indices) -> Bools:

@@ -4,10 +4,11 @@ A part of a stream is gathered in memory, put in order of its partitions and wri
 order in which they came. Only the local engine looks in here. Start at `SpooledFrame`.
 """
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final, TypeAlias, cast
 
 import numpy as np
@@ -21,6 +22,7 @@ from pyhudi.storage.spill import SpilledBatch, SpilledBatches
 __all__ = [
     "Group",
     "RoutedSpool",
+    "Share",
     "Spool",
     "SpooledFrame",
     "chosen",
@@ -37,6 +39,8 @@ _PARTS: Final = 4
 """Of the memory for rows, one part is gathered before it is written, and is there twice while it is put in order."""
 _PIECES: Final = 16
 """So many of the largest pieces are as much as the memory for rows."""
+_SHARES: Final = 8
+"""Of the memory for keys, those of one share: they are there several times as they are looked up, found and matched."""
 _KEYED: Final = (KEY, PARTITION, ORDER)
 _ROUTING: Final = (pa.field(BUCKET, pa.int32()), pa.field(TASK, pa.int32()), pa.field(IS_MOVED, pa.bool_()))
 
@@ -45,6 +49,13 @@ _ROUTING: Final = (pa.field(BUCKET, pa.int32()), pa.field(TASK, pa.int32()), pa.
 class _Piece:
     place: SpilledBatch
     keys_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Rows of a spool that are looked at together; the same as often as they are asked for."""
+
+    pieces: tuple[_Piece, ...]
 
 
 class Spool:
@@ -98,6 +109,21 @@ class Spool:
                 yield self._batches.read(piece.place).slice(low, high - low)
             first += piece.place.rows_count
 
+    def read_share(self, share: "Share") -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a share, group by group."""
+        return (self._batches.read(piece.place) for piece in share.pieces)
+
+    def shares(self, most_keys_bytes: float) -> Iterator["Share"]:
+        """Cut the rows, as they lie group by group, into shares with so many bytes of keys, or one piece."""
+        held, held_bytes = list[_Piece](), 0
+        for piece in chain.from_iterable(self._pieces.values()):
+            if held and held_bytes + piece.keys_bytes > most_keys_bytes:
+                yield Share(tuple(held))
+                held, held_bytes = [], 0
+            held.append(piece)
+            held_bytes += piece.keys_bytes
+        yield Share(tuple(held))
+
 
 def _split(rows: pa.Table, by: str) -> Iterator[tuple[Group, pa.Table]]:
     """Cut rows by the values of a column; those of each stay in order."""
@@ -141,17 +167,25 @@ class SpooledFrame:
 
         Raises: InvalidInput where they do not fit into memory.
         """
+        [everything] = self.spool.shares(math.inf)
+        return self.narrow_share(everything, names)
+
+    def narrow_share(self, share: Share, names: Iterable[str]) -> pa.Table:
+        """Gather narrow columns of some rows.   Raises: as `narrow`."""
         names, held, held_bytes = list(names), [], 0
-        for partition in self.spool.counts:
-            for batch in self.spool.read(partition):
-                some = pa.Table.from_batches([batch]).select(names)
-                some = pa.concat_tables([some]).take(pa.array(np.arange(some.num_rows)))  # lets the wide columns go
-                held.append(some)
-                held_bytes += some.nbytes
-                if held_bytes > self.spool.memory.keys_bytes:
-                    raise too_many_keys(self.spool.memory.max_bytes, sum(self.spool.counts.values()))
+        for batch in self.spool.read_share(share):
+            some = pa.Table.from_batches([batch]).select(names)
+            some = pa.concat_tables([some]).take(pa.array(np.arange(some.num_rows)))  # lets the wide columns go
+            held.append(some)
+            held_bytes += some.nbytes
+            if held_bytes > self.spool.memory.keys_bytes:
+                raise too_many_keys(self.spool.memory.max_bytes, sum(self.spool.counts.values()))
         schema = pa.schema([self.schema.field(name) for name in names])
         return pa.concat_tables([schema.empty_table(), *held])
+
+    def shares(self) -> Iterator[Share]:
+        """Cut the rows into shares whose keys are a part of those that memory is for: what is found of them is, too."""
+        return self.spool.shares(self.spool.memory.keys_bytes / _SHARES)
 
     def resident(self) -> LocalFrame:
         """Return all rows in memory as they came, for what cannot be done by partitions: of ties the later one wins."""
@@ -270,24 +304,27 @@ def routed_spool(frame: SpooledFrame, routes: Routes, route: Callable[[LocalFram
     return _by_bucket(frame.spool.memory, routes, empty.schema, routed)
 
 
-def located_spool(frame: SpooledFrame, routes: Routes, routed: LocalFrame) -> RoutedSpool:
-    """Write rows by their buckets, which `routed` has for all of them.
+def located_spool(frame: SpooledFrame, routes: Routes, routed: Iterable[tuple[Share, LocalFrame]]) -> RoutedSpool:
+    """Write rows by their buckets, which `routed` has for those of each share; there is one at least.
 
-    Shape: `routed` chooses from narrow rows in the order of the frame, ascending, and puts the routing columns over.
+    Shape: it chooses from narrow rows in the order of the share, ascending, and puts the routing columns over.
     """
-    numbers, schema = routed.rows, LocalFrame.of(frame.schema.empty_table()).putting(_nothing_of(routed)).schema
+    shares = iter(routed)
+    first = next(shares)
+    schema = LocalFrame.of(frame.schema.empty_table()).putting(_nothing_of(first[1])).schema
+    rows = (some for share, chosen in chain([first], shares) for some in _located(frame.spool, share, chosen))
+    return _by_bucket(frame.spool.memory, routes, schema, rows)
+
+
+def _located(spool: Spool, share: Share, routed: LocalFrame) -> Iterator[pa.Table]:
+    """Yield the rows of a share as they are routed."""
+    numbers, first = routed.rows, 0
     assert numbers is not None, "routing chooses rows"
-
-    def rows() -> Iterator[pa.Table]:
-        first = 0
-        for partition in frame.spool.counts:
-            for batch in frame.spool.read(partition):
-                low, high = np.searchsorted(numbers, [first, first + batch.num_rows])
-                some = LocalFrame.of(pa.Table.from_batches([batch])).taking(numbers[low:high] - first)
-                yield some.putting({name: one.slice(low, high - low) for name, one in routed.added.items()}).table()
-                first += batch.num_rows
-
-    return _by_bucket(frame.spool.memory, routes, schema, rows())
+    for batch in spool.read_share(share):
+        low, high = np.searchsorted(numbers, [first, first + batch.num_rows])
+        some = LocalFrame.of(pa.Table.from_batches([batch])).taking(numbers[low:high] - first)
+        yield some.putting({name: one.slice(low, high - low) for name, one in routed.added.items()}).table()
+        first += batch.num_rows
 
 
 def _nothing_of(routed: LocalFrame) -> dict[str, pa.Array | pa.ChunkedArray]:

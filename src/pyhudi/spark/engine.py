@@ -308,14 +308,11 @@ class SparkEngine:
         Raises: PathNotShared, WorkerMismatch, so that a table is not written where workers would not find it.
         """
         self._check_workers()
-        whole = self.collect(rows.frame) if rows.whole is None else rows.whole
-        return self._local, KeyedRows(frame=LocalFrame.of(whole), counts=rows.counts)
+        whole = LocalFrame.of(self.collect(rows.frame) if rows.whole is None else rows.whole)
+        return self._local, KeyedRows(frame=whole, counts=rows.counts)
 
     def here(self) -> LocalEngine | None:
-        """Return the driver's own engine; None for a Connect client, which may be far from the table.
-
-        Raises: PathNotShared, WorkerMismatch, as `bring`.
-        """
+        """Return the driver's own engine; None for a Connect client, which may be far away.   Raises: as `bring`."""
         if is_connect(self._spark):
             return None
         self._check_workers()
@@ -339,8 +336,11 @@ class SparkEngine:
         """Join the keys within Spark: a semi join, so duplicates among the rows do not multiply."""
         on = [KEY, PARTITION] if by_partition else [KEY]
         with spark_errors():
-            found = stored.join(rows.frame.select(*on), on, "left_semi").select(*map(named, stored.columns))
-            return found.dropDuplicates(LOCATED.names)
+            found = stored.join(rows.frame.select(*on), on, "left_semi")
+            return found.select(*map(named, stored.columns)).dropDuplicates(LOCATED.names)
+
+    def in_shares(self, rows: KeyedRows, find: Callable[[KeyedRows], DataFrame | LocalFrame]) -> None:
+        """Return None: keys that are many are joined where they are."""
 
     def settle(self, located: DataFrame | LocalFrame, dead: DataFrame | LocalFrame) -> DataFrame | LocalFrame:
         """Mark deleted places by a join, and look at all places of a key in a window."""
