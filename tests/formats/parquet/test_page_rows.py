@@ -112,6 +112,20 @@ def test_only_pages_with_the_rows_are_read(monkeypatch):
     assert {start for start, _ in read} - {pages.start} == starts - {pages.start}
 
 
+def test_a_column_with_rows_in_most_pages_is_read_as_a_whole(monkeypatch):
+    """Its pages would be checked one by one and put together, to be decoded all the same."""
+    data = written(pa.table({"a": range(100), "b": [1] * 100}), use_dictionary=["b"])
+    footer = read_footer(pa.BufferReader(data))
+    decoded = []
+    original = page_rows._decoded
+    monkeypatch.setattr(page_rows, "_decoded", lambda chosen, *more: decoded.append(chosen) or original(chosen, *more))
+    for step, is_paged in ((7, False), (50, True)):
+        ranges = np.array([(row, row + 1) for row in range(0, 100, step)])
+        rows = rows_at(pa.BufferReader(data), ["a"], ranges, row_group=0, footer=footer)
+        assert rows["a"].to_pylist() == list(range(0, 100, step))
+        assert bool(decoded) == is_paged
+
+
 @pytest.mark.parametrize("rows", [100, 7], ids=["many runs", "few runs"])
 def test_many_runs_keep_their_order(rows):
     data = written(numbers(4000), write_batch_size=100)

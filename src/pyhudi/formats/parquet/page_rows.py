@@ -29,6 +29,8 @@ _MOST_GAP_BYTES: Final = 1 << 20
 """Between two pages that are read at once: a request to a store costs as much."""
 _MOST_SLICES: Final = 64
 _BATCH_ROWS: Final = 131_072
+_FEWEST_PAGES: Final = 4
+"""Fewer are always read by themselves."""
 
 # Numbers of fields, as in parquet.thrift.
 _FILE_VERSION, _FILE_SCHEMA, _FILE_ROWS, _FILE_GROUPS, _FILE_WRITER = 1, 2, 3, 4, 6
@@ -56,8 +58,8 @@ def rows_at(
     """Read some rows of a row group, in their order, as pyarrow decodes them.
 
     Shape:  as many rows as the ranges have; columns of the file.
-    Cost:   the pages with these rows, with their dictionaries, and the rows in memory; of a column that is nested or
-            has no page index that fits, all pages in the row group, decoded batch by batch.
+    Cost:   the pages with these rows, with their dictionaries, and the rows in memory; of a column that is nested, has
+            no page index that fits, or rows in most pages, all in the row group, decoded batch by batch.
     Raises: CorruptData, Unsupported; what the source raises.
     """
     with damage_as_corrupt_data():
@@ -101,20 +103,26 @@ class _Chosen:
 def _chosen(
     source: pa.NativeFile, columns: Iterable[str], ranges: Ranges, row_group: int, footer: Footer
 ) -> dict[str, _Chosen]:
-    """Read the pages of columns that have some rows; columns without an index that fits are left out."""
-    located = {name: pages for name in columns if (pages := read_pages(source, footer, row_group, name)) is not None}
-    numbers = {name: pages.with_rows(ranges) for name, pages in located.items()}
+    """Read the pages of columns that have some rows; without columns that have them in most, or no index that fits."""
+    found = {name: pages for name in columns if (pages := read_pages(source, footer, row_group, name)) is not None}
+    numbers = {name: pages.with_rows(ranges) for name, pages in found.items()}
+    located = {name: pages for name, pages in found.items() if not _are_most(len(numbers[name]), len(pages.starts))}
     spans = {
         name: [(pages.start, pages.dictionary_bytes)] * (pages.dictionary_bytes > 0)
         + list(zip(pages.starts[numbers[name]].tolist(), pages.sizes[numbers[name]].tolist(), strict=True))
         for name, pages in located.items()
     }
     read = _read_spans(source, {span for wanted in spans.values() for span in wanted})
-    found = [
+    chosen = [
         _Chosen(name=name, pages=pages, numbers=numbers[name], data=[read[span] for span in spans[name]])
         for name, pages in located.items()
     ]
-    return {one.name: one for one in found if one.are_pages()}
+    return {one.name: one for one in chosen if one.are_pages()}
+
+
+def _are_most(pages_count: int, all_count: int) -> bool:
+    """Return whether so many pages are read as quickly with the others: checked and put together they cost more."""
+    return pages_count >= _FEWEST_PAGES and 2 * pages_count > all_count
 
 
 def _read_spans(source: pa.NativeFile, spans: Collection[tuple[int, int]]) -> dict[tuple[int, int], memoryview]:
