@@ -9,7 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-VERSIONS = {"0.4.0": 9, "0.3.0": 8, "0.2.0": 7}
+VERSIONS = {"0.6.0": 11, "0.5.0": 10, "0.4.0": 9, "0.3.0": 8, "0.2.0": 7}
 """The last step of each version, newest first."""
 HEADINGS = {"feature": "Added", "fix": "Fixed", "format": "On disk", "doc": "Documentation"}
 _NAME = re.compile(r"(\d+)\.(feature|fix|format|doc)\.md")
