@@ -1,10 +1,12 @@
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from tests.engine.test_spool import MEMORY, ROWS, frame, keyed_batches  # noqa: F401 - a fixture
+from tests.engine.test_spool import MEMORY, ROWS, keyed_batches
 
 from pyhudi.engine.api import BASE_ROW, BUCKET, FILE_INDEX, IS_MOVED, KEY, LOCATED, ORDER, PARTITION, KeyedRows, Routes
 from pyhudi.engine.frames import LocalFrame
 from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.spool import spooled
 from pyhudi.storage.memory import MemoryStorage
 
 ROUTES = Routes(
@@ -17,26 +19,20 @@ ROUTES = Routes(
 )
 
 
-def is_stored(number):
-    return number % 4 == 0
-
-
 def find(given, seen):
     """Find each fourth key, in one of two files; the row of the base file is only told of the first share."""
     table = given.frame.table()
     seen.append(table)
-    numbers = [number for number in table[ORDER].to_pylist() if is_stored(number)]
-    places = pa.array([number // 4 % 2 for number in numbers], pa.int32())
-    rows = table.filter(pa.array([is_stored(number) for number in table[ORDER].to_pylist()]))
+    rows = table.filter(pc.equal(pc.bit_wise_and(table[ORDER], 3), 0))
+    places = pc.bit_wise_and(pc.shift_right(rows[ORDER], 2), 1).cast(pa.int32())
     found = pa.table([rows[KEY], rows[PARTITION], places], schema=LOCATED)
-    if len(seen) == 1:
-        found = found.append_column(BASE_ROW, pa.array(numbers, pa.int64()))
-    return LocalFrame.of(found)
+    return LocalFrame.of(found.append_column(BASE_ROW, rows[ORDER]) if len(seen) == 1 else found)
 
 
 @pytest.fixture
-def located(frame):  # noqa: F811 - the fixture
-    engine, seen = LocalEngine(MemoryStorage()), []
+def located():
+    batches = list(keyed_batches())
+    frame, engine, seen = spooled(batches, batches[0].schema, MEMORY), LocalEngine(MemoryStorage()), []
     rows = KeyedRows(frame=frame, counts=frame.counts, has_many_keys=True)
     return engine, rows, engine.in_shares(rows, lambda some: find(some, seen)), seen
 
@@ -44,7 +40,7 @@ def located(frame):  # noqa: F811 - the fixture
 def test_each_row_is_in_one_share_without_its_wide_columns(located):
     _, _, found, seen = located
     assert len(seen) > 1
-    assert sorted(number for table in seen for number in table[ORDER].to_pylist()) == list(range(ROWS))
+    assert pa.concat_tables(seen).sort_by(ORDER)[ORDER].to_pylist() == list(range(ROWS))
     assert {name for table in seen for name in table.column_names} == {KEY, PARTITION, ORDER}
     assert max(table.nbytes for table in seen) < MEMORY.keys_bytes
     assert found.schema.names == [*LOCATED.names, BASE_ROW]

@@ -132,7 +132,7 @@ def _find(
         slices = slices if rows.keys is None else slices_told(write.files, rows.keys.column(KEY), slices)
     looking = index.everywhere() if write.has_unknown_partitions else index
     looking = by_metadata(looking, write.files) if looking.asks_metadata else looking
-    return _search(
+    return search(
         write,
         rows,
         slices,
@@ -230,41 +230,31 @@ def search(
     columns: Sequence[str] = (),
     sees_deletes: bool = False,
     finds_hidden: bool = False,
+    numbers_rows: bool = False,
 ) -> Found:
     """Look rows up in file slices, as the index does.
 
     With `sees_deletes`, and where rows of one key may be in several file groups, or new keys in logs, keys that logs
     delete are not found.
     """
-    looking = partial(_search, write, columns=columns, sees_deletes=sees_deletes, finds_hidden=finds_hidden)
-    return _in_shares(write.call.engine, rows, partial(looking, slices=slices, index=index))
-
-
-def _search(
-    write: WriteContext,
-    rows: KeyedRows,
-    slices: Sequence[FileSlice],
-    index: Index,
-    *,
-    columns: Sequence[str] = (),
-    sees_deletes: bool = False,
-    finds_hidden: bool = False,
-    numbers_rows: bool = False,
-) -> Found:
-    """Look rows up as `search` does, all at once."""
     has_all = sees_deletes or index.sees_all_logs or bool(columns)
     ahead = frozenset(one.group for one in slices if logs_may_add_keys(one, write.snapshot))
-    return find_keys(
-        engine=write.call.engine,
-        storage=write.call.state.storage,
-        rows=rows,
-        slices=slices,
-        spec=write.keys,
-        index=index,
-        columns=columns,
-        merging=KeysInLogs(spec=stored_slices(write), has_all=has_all, ahead=ahead, finds_hidden=finds_hidden),
-        numbers_rows=numbers_rows,
-    )
+    merging = KeysInLogs(spec=stored_slices(write), has_all=has_all, ahead=ahead, finds_hidden=finds_hidden)
+
+    def find(some: KeyedRows) -> Found:
+        return find_keys(
+            engine=write.call.engine,
+            storage=write.call.state.storage,
+            rows=some,
+            slices=slices,
+            spec=write.keys,
+            index=index,
+            columns=columns,
+            merging=merging,
+            numbers_rows=numbers_rows,
+        )
+
+    return _in_shares(write.call.engine, rows, find)
 
 
 def _holding(slices: Sequence[FileSlice], located: LocalFrame) -> list[FileSlice]:

@@ -19,7 +19,7 @@ from pyhudi.metadata.partitions.api import PartitionKind, Records
 from pyhudi.metadata.records import encode_records
 from pyhudi.metadata.spread_records import GroupContent, SpreadRecords, write_groups
 from pyhudi.metadata.table.base_files import base_file, base_file_content
-from pyhudi.metadata.table.logs import BLOCK_BYTES, EMPTY_GROUP, empty_group_log
+from pyhudi.metadata.table.logs import BLOCK_BYTES, EMPTY_GROUP, empty_group_log, log_stat
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
@@ -119,7 +119,7 @@ def empty_log_stats(groups: Sequence[FileSlice], written: Sequence[WriteStat] = 
     be another, and keys would be looked for in other ones than they are in.
     """
     filled = {one.file_id for one in written}
-    return tuple(_log_stat(one.logs[0]) for one in groups if one.group.file_id not in filled)
+    return tuple(log_stat(one.logs[0], one.base_instant) for one in groups if one.group.file_id not in filled)
 
 
 def _spread_base_files(
@@ -142,25 +142,6 @@ def _write_base_file(
     data = base_file_content(entries, table_version, block_bytes)
     storage.put(paths[content.group], data)
     return len(data), None
-
-
-def _log_stat(log: LogFile) -> WriteStat:
-    return WriteStat(
-        file_id=log.file_id,
-        path=log.path,
-        prev_commit=log.instant,
-        num_writes=0,
-        total_write_bytes=log.size_bytes,
-        partition_path=log.partition,
-        file_size_in_bytes=log.size_bytes,
-        base_file="",
-        log_files=(log.name,),
-        log_version=log.version,
-        log_offset=0,
-        scan_time_ms=0,
-        upsert_time_ms=0,
-        create_time_ms=0,
-    )
 
 
 def _base_stat(file: BaseFile, rows_count: int) -> WriteStat:

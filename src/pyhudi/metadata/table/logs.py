@@ -28,7 +28,16 @@ from pyhudi.storage.api import Storage
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.metadata import WriteStat
 
-__all__ = ["BLOCK_BYTES", "EMPTY_GROUP", "GroupLog", "empty_group_log", "group_logs", "spread_logs", "write_logs"]
+__all__ = [
+    "BLOCK_BYTES",
+    "EMPTY_GROUP",
+    "GroupLog",
+    "empty_group_log",
+    "group_logs",
+    "log_stat",
+    "spread_logs",
+    "write_logs",
+]
 
 EMPTY_GROUP: Final = "0-0-0"
 _NO_DELETES: Final = bytes.fromhex("00000003 00000001 00")
@@ -214,13 +223,23 @@ def _stat(table: MetadataTable, file: LogFile, log: GroupLog, time: InstantTime)
     """Fill the stat of a log file as Apache Hudi does.   Spec: format/metadata-table 7.1."""
     group = table.file_groups(log.partition)[log.group]
     is_by_slice = not table.state.layout.logs_name_their_instant
-    stat = WriteStat(
+    stat = log_stat(file, time, records_count=log.records_count, deletes_count=log.deletes_count)
+    if not is_by_slice:
+        return stat
+    base, older = group.base, tuple(one.name for one in reversed(group.logs))
+    names = (*older, file.name)
+    return replace(stat, prev_commit=file.instant, base_file=base.name if base else "", log_files=names)
+
+
+def log_stat(file: LogFile, time: InstantTime, *, records_count: int = 0, deletes_count: int = 0) -> WriteStat:
+    """Return what a commit says of a log that it alone wrote."""
+    return WriteStat(
         file_id=file.file_id,
         path=file.path,
         prev_commit=time,
-        num_writes=log.records_count,
-        num_deletes=log.deletes_count,
-        num_update_writes=log.records_count,
+        num_writes=records_count,
+        num_deletes=deletes_count,
+        num_update_writes=records_count,
         total_write_bytes=file.size_bytes,
         partition_path=file.partition,
         file_size_in_bytes=file.size_bytes,
@@ -232,8 +251,3 @@ def _stat(table: MetadataTable, file: LogFile, log: GroupLog, time: InstantTime)
         upsert_time_ms=0,
         create_time_ms=0,
     )
-    if not is_by_slice:
-        return stat
-    base, older = group.base, tuple(one.name for one in reversed(group.logs))
-    names = (*older, file.name)
-    return replace(stat, prev_commit=file.instant, base_file=base.name if base else "", log_files=names)

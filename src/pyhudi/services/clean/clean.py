@@ -105,6 +105,7 @@ class Cleaning:
             return None
         snapshot, scope = found
         plan = plan_clean(snapshot)
+        plan = replace(plan, partitions=_to_drop(call, plan))
         last = last_clean(call.state, timeline)
         moves_on = plan.earliest is None or last is None or plan.earliest.time > last.earliest
         is_dear = moves_on and (scope.partitions is None or scope.commits_count >= _DEAR_COMMITS)
@@ -131,7 +132,7 @@ class Cleaning:
     def commit(self, call: ServiceCall, instant: Instant, plan: CleanPlan, done: float) -> Callable[[bytes], bytes]:
         """Delete the partitions that are empty, and say what was done."""
         is_free = not pending_writes(load_timeline(call.state))
-        emptied = plan.partitions if call.owner is None else ()  # an index says in its own when it was built
+        emptied = _to_drop(call, plan)  # another release planned more
         dropped = _drop_partitions(call.state, emptied) if is_free else set()
         _tell_metadata_table(call, instant, plan.files, dropped)
         metadata = CleanMetadata(
@@ -229,6 +230,11 @@ def _whole_path(state: TableState, partition: str, name: str) -> str:
     base = state.storage.url.rstrip("/")
     base = f"file:{base.removeprefix('file://')}" if base.startswith(("file://", "/")) else base
     return "/".join(filter(None, (base, partition, name)))
+
+
+def _to_drop(call: ServiceCall, plan: CleanPlan) -> tuple[str, ...]:
+    """Return the empty partitions that go: none of a metadata table, where each says when it was built."""
+    return tuple(plan.partitions) if call.owner is None else ()
 
 
 def _drop_partitions(state: TableState, partitions: Collection[str]) -> set[str]:
